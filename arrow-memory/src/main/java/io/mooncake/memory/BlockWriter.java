@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import org.apache.arrow.memory.ArrowBuf;
+
+/**
+ * Stores the full blocks that follow a cached prefix. Blocks are filled in order and become visible all at once by {@link #publish()};
+ * whatever was not published when the writer closes is abandoned and its memory returns to the pool.
+ *
+ * <pre>{@code
+ * try (BlockWriter w = pool.extend(hit, tokens)) {
+ *     while (w.hasNext()) {
+ *         fill(w.next());
+ *     }
+ *     w.publish();
+ * }
+ * }</pre>
+ *
+ * <p>Threading: one thread.
+ */
+public interface BlockWriter extends AutoCloseable {
+    /** Index, in the prompt, of the block that {@link #next()} returns: its first token is {@code blockIndex() * blockTokens}. */
+    int blockIndex();
+
+    /** Whether another full block follows and memory for it could be had (least recently used blocks give way, leased ones never). */
+    boolean hasNext();
+
+    /**
+     * Payload of the next block, zeroed or not, {@code payloadBytes} long, to be filled whole before the next call. Borrowed until
+     * publish or close.
+     *
+     * @throws io.mooncake.base.MooncakeException ILLEGAL_STATE when {@link #hasNext()} is false
+     */
+    ArrowBuf next();
+
+    /**
+     * Seals (checksum a layer, watermark, generation), indexes and announces every block handed out since the last publish. May be called
+     * several times, for layer-complete groups of blocks.
+     *
+     * @return blocks published by this call
+     */
+    int publish();
+
+    /** Abandons what was not published. Idempotent. */
+    @Override
+    void close();
+}

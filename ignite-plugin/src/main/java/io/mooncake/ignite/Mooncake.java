@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite;
+
+import io.mooncake.memory.KvPool;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.plugin.IgnitePlugin;
+
+/**
+ * The product on one Ignite node.
+ *
+ * <p>Threading: safe for all threads. Belongs to its node: it is valid until the node stops.
+ */
+public interface Mooncake extends IgnitePlugin {
+    /** Name of the plugin in Ignite. */
+    String PLUGIN_NAME = "mooncake";
+
+    /**
+     * Mooncake on {@code ignite}.
+     *
+     * @throws io.mooncake.base.MooncakeException NOT_FOUND when the plugin is not configured there; the message shows the XML
+     */
+    static Mooncake of(Ignite ignite) {
+        return MooncakeLookup.of(ignite);
+    }
+
+    /** The node. */
+    Ignite ignite();
+
+    /** What this node does for the pool. */
+    Role role();
+
+    /** The pool called {@code name} on this node. @throws io.mooncake.base.MooncakeException NOT_FOUND naming the pools there are */
+    KvPool pool(String name);
+
+    /** Pools on this node. */
+    Collection<KvPool> pools();
+
+    /** The extension called {@code name}. @throws io.mooncake.base.MooncakeException NOT_FOUND naming the extensions there are */
+    <T extends NodeExtension> T extension(String name, Class<T> type);
+
+    /** Where the conductor would send {@code route} now. Changes nothing. */
+    RouteDecision decide(Route route);
+
+    /**
+     * Sends {@code job} to the node where it will answer soonest and runs it there.
+     *
+     * @return completed with the job's result; exceptionally with the job's own exception, or a MooncakeException (DEADLINE_EXCEEDED,
+     *     PEER_UNREACHABLE when the node died, NOT_FOUND when no node has the pool)
+     */
+    <R> CompletionStage<R> submit(Route route, RoutedJob<R> job);
+
+    /** What would be reused for {@code tokens} from where, and why the rest is missed. Changes nothing. */
+    Explanation explain(String pool, int[] tokens);
+
+    /** Figures of this node. */
+    NodeStatistics statistics();
+
+    /** Nodes that hold pools or run jobs for them, this one included where it does. */
+    List<java.util.UUID> storeNodes();
+}

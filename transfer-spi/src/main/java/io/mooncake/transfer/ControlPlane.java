@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import io.mooncake.base.Deadline;
+import java.util.concurrent.CompletionStage;
+
+/**
+ * Small messages between engines over ZeroMQ: requests with replies, and published events. Peers prove that they know the cluster's
+ * secret before a byte of theirs is interpreted. Payloads are opaque byte arrays of at most {@link #MAX_PAYLOAD_BYTES}; no object is ever
+ * deserialised.
+ */
+public interface ControlPlane {
+    /** Largest payload of a request, reply or event. */
+    int MAX_PAYLOAD_BYTES = 4 << 20;
+
+    /**
+     * Registers the handler of requests to {@code service} (1..32 ASCII characters), once a name. Handlers run on control threads and may
+     * be called concurrently; what they throw reaches the caller as PEER_REFUSED with the message.
+     */
+    void handle(String service, RequestHandler handler);
+
+    /**
+     * Sends a request.
+     *
+     * @return completed exceptionally with a MooncakeException: DEADLINE_EXCEEDED, PEER_UNREACHABLE, PEER_REFUSED, or STALE when another
+     *     incarnation answers
+     */
+    CompletionStage<byte[]> request(PeerAddress peer, String service, byte[] payload, Deadline deadline);
+
+    /** Publishes {@code payload} to every subscriber of {@code topic} (1..32 ASCII characters). Lossy for slow subscribers: number your events. */
+    void publish(String topic, byte[] payload);
+
+    /** Subscribes to {@code topic} of {@code peer}; events come in order, one at a time for each subscription. */
+    Subscription subscribe(PeerAddress peer, String topic, EventListener listener);
+
+    /** Answers requests. */
+    @FunctionalInterface
+    interface RequestHandler {
+        /**
+         * @param from incarnation of the asking engine, authenticated
+         * @param payload the request
+         * @return the reply
+         */
+        byte[] handle(java.util.UUID from, byte[] payload);
+    }
+
+    /** Receives events. */
+    @FunctionalInterface
+    interface EventListener {
+        void onEvent(byte[] payload);
+    }
+
+    /** Ends a subscription; idempotent. After close returns, the listener is not called any more. */
+    interface Subscription extends AutoCloseable {
+        @Override
+        void close();
+    }
+}

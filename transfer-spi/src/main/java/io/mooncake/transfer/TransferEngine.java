@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import io.mooncake.base.Deadline;
+import java.util.List;
+import java.util.UUID;
+
+/**
+ * Moves bytes between registered memory of this process and of peers, one-sided: the peer's program takes no part besides granting the
+ * lease.
+ *
+ * <p>Threading: safe for all threads. Ownership: registered memory belongs to the caller and must outlive its registration;
+ * {@link #unregisterMemory} and {@link #close} return only when no transfer can touch it any more. Errors of a batch are a status a
+ * request; exceptions are for wrong calls only.
+ */
+public interface TransferEngine extends AutoCloseable {
+    /** Starts an engine: binds its ports and begins to serve. */
+    static TransferEngine start(TransferEngineConfig config) {
+        return EngineFactory.start(config);
+    }
+
+    /** Where peers reach this life of the engine. */
+    PeerAddress address();
+
+    /** Random id of this life. */
+    default UUID incarnation() {
+        return address().incarnation();
+    }
+
+    /** Small messages. */
+    ControlPlane control();
+
+    /**
+     * Registers {@code length} bytes at {@code address} for transfers.
+     *
+     * @param guard asked on each remote access
+     * @return region id, unique in this life
+     */
+    int registerMemory(long address, long length, RegionGuard guard);
+
+    /** Ends the registration and waits until nothing can touch the memory any more. */
+    void unregisterMemory(int region);
+
+    /** Sets who answers lease requests; once. */
+    void serveLeases(LeaseSource source);
+
+    /**
+     * Asks {@code peer} for leases on {@code keys}, all or some of which it may refuse.
+     *
+     * @param term how long the reader wants them, 10 ms..60 s; the owner may grant less
+     * @throws io.mooncake.base.MooncakeException DEADLINE_EXCEEDED, PEER_UNREACHABLE, PEER_REFUSED, STALE
+     */
+    RemoteLease lease(
+            PeerAddress peer, String namespace, List<byte[]> keys, java.time.Duration term, Deadline deadline);
+
+    /**
+     * Reads granted elements into local memory and verifies each copy: checksums, then generation and term. Requests run in parallel over
+     * pooled connections.
+     *
+     * @param requests which element goes where; every target must lie in registered memory
+     * @return one status a request, in order; on return no byte can arrive in any target any more
+     */
+    TransferStatus[] read(RemoteLease lease, List<ReadRequest> requests, Deadline deadline);
+
+    /**
+     * Raw one-sided reads of {@code sizes[i]} bytes from {@code handles[i]} into {@code localAddresses[i]}; not verified against a
+     * checksum unless the transport's own frame check fails.
+     */
+    TransferStatus[] batchTransferSyncRead(
+            PeerAddress peer, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline);
+
+    /** Raw one-sided writes of {@code sizes[i]} bytes from {@code localAddresses[i]} to the writable {@code handles[i]}. */
+    TransferStatus[] batchTransferSyncWrite(
+            PeerAddress peer, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline);
+
+    /** Issues a handle on own registered memory for a peer, for raw reads and writes. */
+    RemoteHandle issueHandle(
+            UUID peer,
+            int region,
+            long generation,
+            long offset,
+            long length,
+            boolean writable,
+            java.time.Duration term);
+
+    /** Declares an incarnation dead: its leases end, its connections close, requests to it fail at once. */
+    void peerGone(UUID incarnation);
+
+    /** Counters since start. */
+    TransferStatistics statistics();
+
+    /** Stops serving, waits for transfers in flight (bounded), closes all sockets and threads. Idempotent. */
+    @Override
+    void close();
+
+    /**
+     * One element of a lease and where it goes.
+     *
+     * @param element index in the lease
+     * @param localAddress target, inside registered memory, {@code length} bytes as granted
+     */
+    record ReadRequest(int element, long localAddress) {}
+}
