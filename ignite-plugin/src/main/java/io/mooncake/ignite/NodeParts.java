@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite;
+
+import io.mooncake.ignite.internal.NodeComponent;
+import java.util.List;
+
+/** The parts that every node runs besides its pool, in starting order. */
+final class NodeParts {
+    private NodeParts() {}
+
+    static List<NodeComponent> create() {
+        return List.of();
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.adapter;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.function.DoubleSupplier;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.cluster.ClusterNode;
+import org.apache.ignite.events.EventType;
+import org.apache.ignite.internal.GridKernalContext;
+import org.apache.ignite.internal.IgniteEx;
+import org.apache.ignite.internal.managers.eventstorage.DiscoveryEventListener;
+import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
+
+/**
+ * Ignite's internals, as much as this product needs of them.
+ *
+ * <p>Threading: safe for all threads. {@link #close} takes back what was registered.
+ */
+public final class IgniteAdapter implements AutoCloseable {
+    private static final int[] TOPOLOGY_EVENTS = {
+        EventType.EVT_NODE_JOINED,
+        EventType.EVT_NODE_LEFT,
+        EventType.EVT_NODE_FAILED,
+        EventType.EVT_CLIENT_NODE_RECONNECTED
+    };
+
+    private final GridKernalContext context;
+    private final List<DiscoveryEventListener> listeners = new ArrayList<>();
+    private final List<String> registries = new ArrayList<>();
+
+    public IgniteAdapter(Ignite ignite) {
+        this.context = ((IgniteEx) ignite).context();
+    }
+
+    /** Publishes a node attribute; only before the node joins. Values are JDK types, so that nodes without our jars can read them. */
+    public void addNodeAttribute(String name, Object value) {
+        context.addNodeAttribute(name, value);
+    }
+
+    /** Calls {@code changed} on Ignite's event thread after each join, loss or reconnection. It must not block. */
+    public synchronized void onTopologyChange(Runnable changed) {
+        DiscoveryEventListener listener = (event, cache) -> changed.run();
+        context.event().addDiscoveryEventListener(listener, TOPOLOGY_EVENTS);
+        listeners.add(listener);
+    }
+
+    /** Nodes alive now, the local one included, clients included. Empty before the node joined. */
+    public Collection<ClusterNode> aliveNodes() {
+        return context.discovery() == null ? List.of() : context.discovery().allNodes();
+    }
+
+    /**
+     * Registers {@code SYS.NAME}.
+     *
+     * @param name with dots, for example {@code mooncake.blocks} for {@code SYS.MOONCAKE_BLOCKS}
+     * @param rows rows for a filter by column name; the filter may be empty even when the query has one
+     */
+    public <R> void registerView(
+            String name,
+            String description,
+            SystemViewRowAttributeWalker<R> walker,
+            Function<Map<String, Object>, Iterable<R>> rows) {
+        context.systemView().registerFiltrableView(name, description, walker, rows, row -> row);
+    }
+
+    /** Registers a whole number in metric registry {@code registry}. */
+    public synchronized void registerMetric(String registry, String name, String description, LongSupplier value) {
+        context.metric().registry(remember(registry)).register(name, value, description);
+    }
+
+    /** Registers a floating-point number in metric registry {@code registry}. */
+    public synchronized void registerMetric(String registry, String name, String description, DoubleSupplier value) {
+        context.metric().registry(remember(registry)).register(name, value, description);
+    }
+
+    private String remember(String registry) {
+        if (!registries.contains(registry)) {
+            registries.add(registry);
+        }
+        return registry;
+    }
+
+    /** Takes back listeners and metrics. Idempotent. */
+    @Override
+    public synchronized void close() {
+        for (DiscoveryEventListener listener : listeners) {
+            context.event().removeDiscoveryEventListener(listener, TOPOLOGY_EVENTS);
+        }
+        listeners.clear();
+        for (String registry : registries) {
+            context.metric().remove(registry);
+        }
+        registries.clear();
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.config;
+
+import io.mooncake.ignite.NodeExtension;
+import io.mooncake.ignite.PoolDefinition;
+import io.mooncake.ignite.Role;
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * The plugin's configuration as validated.
+ *
+ * @param role what this node does
+ * @param secret the cluster's secret
+ * @param dramBytes off-heap memory for blocks; 0 on observers
+ * @param pools pools of this node, from beans and extensions
+ * @param extensions extensions in starting order
+ * @param host address to bind and to advertise when the plugin owns the engine; empty for Ignite's own
+ * @param portFrom first port of an engine that the plugin owns
+ * @param portTo last port of it
+ * @param leaseTerm how long a fetch leases blocks of a peer
+ * @param fetchTimeout most time an acquire spends on fetching
+ * @param heartbeat interval of the feed's heartbeats
+ * @param mirrorRowBudget most rows of this node in the SQL mirror
+ */
+public record MooncakeSettings(
+        Role role,
+        String secret,
+        long dramBytes,
+        List<PoolDefinition> pools,
+        List<NodeExtension> extensions,
+        String host,
+        int portFrom,
+        int portTo,
+        Duration leaseTerm,
+        Duration fetchTimeout,
+        Duration heartbeat,
+        int mirrorRowBudget) {
+    public MooncakeSettings {
+        pools = List.copyOf(pools);
+        extensions = List.copyOf(extensions);
+    }
+
+    @Override
+    public String toString() {
+        return "MooncakeSettings[role=" + role + ", dramBytes=" + dramBytes + ", pools="
+                + pools.stream().map(PoolDefinition::name).toList() + ", ports=" + portFrom + ".." + portTo + "]";
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.index;
+
+import io.mooncake.memory.Tenant;
+import java.util.List;
+
+/**
+ * Who holds what of a prompt, by the owners' announcements. Soft: an entry may be late by the feed's delay, and every use of it is
+ * verified by a lease. Entries of nodes that left are never returned.
+ *
+ * <p>Threading: safe for all threads.
+ */
+public interface ClusterIndex {
+    /**
+     * What every other node holds of {@code tokens}.
+     *
+     * @return holders of at least one block, longest first; empty for a pool that no member names
+     */
+    List<Holding> holders(String pool, Tenant tenant, int[] tokens);
+
+    /** Entries: pairs of block and holder. */
+    long entries();
+}

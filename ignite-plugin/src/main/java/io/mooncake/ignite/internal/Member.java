@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.internal;
+
+import io.mooncake.ignite.Role;
+import io.mooncake.transfer.PeerAddress;
+import java.util.Map;
+import java.util.UUID;
+
+/**
+ * A node of the cluster that runs the plugin.
+ *
+ * @param nodeId Ignite's id of this life of the node
+ * @param consistentId Ignite's id that outlives restarts, as text
+ * @param role what it does for the pool
+ * @param address its engine
+ * @param pools its pools: name to canonical identity text
+ * @param local whether it is this node
+ */
+public record Member(
+        UUID nodeId, String consistentId, Role role, PeerAddress address, Map<String, String> pools, boolean local) {
+    public Member {
+        pools = Map.copyOf(pools);
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.internal;
+
+import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.PoolDefinition;
+import io.mooncake.ignite.adapter.IgniteAdapter;
+import io.mooncake.ignite.config.MooncakeSettings;
+import io.mooncake.ignite.feed.BlockEventListener;
+import io.mooncake.ignite.index.ClusterIndex;
+import io.mooncake.transfer.TransferEngine;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.function.LongSupplier;
+import org.apache.ignite.Ignite;
+
+/**
+ * What the node offers to the plugin's parts. One instance a node; nothing is static, so several nodes live in one JVM.
+ *
+ * <p>Threading: safe for all threads. What a step of the life cycle has not brought up yet throws ILLEGAL_STATE.
+ */
+public interface NodeServices {
+    /** The node. Its caches and services may be used from {@link NodeComponent#onIgniteStart} on. */
+    Ignite ignite();
+
+    /** The plugin on this node. */
+    Mooncake mooncake();
+
+    /** The validated configuration. */
+    MooncakeSettings settings();
+
+    /** The one door to Ignite's internals: views, metrics, attributes. */
+    IgniteAdapter adapter();
+
+    /** The engine, whoever owns it. From {@link NodeComponent#start} on. */
+    TransferEngine engine();
+
+    /** Pools of this node, by configuration and extensions; empty on observers. */
+    List<PoolDefinition> poolDefinitions();
+
+    /** Who holds what, this node's own blocks not included. */
+    ClusterIndex index();
+
+    /** The nodes that run the plugin. */
+    Members members();
+
+    /** Hears of every block stored in or removed from this node's pools, in order, in batches, on one thread. Add it in start. */
+    void addBlockListener(BlockEventListener listener);
+
+    /** For timed work that never blocks. */
+    ScheduledExecutorService scheduler();
+
+    /** For work that may block. */
+    Executor workers();
+
+    /** Monotonic time in nanoseconds. */
+    LongSupplier nanoClock();
+}
