@@ -84,7 +84,7 @@ final class NativeLibrary {
 
     private Availability loadCopy(InputStream library) throws IOException {
         // The JDK creates the folder for the owner only (rwx), so nobody else can swap the copy.
-        Path folder = Files.createTempDirectory(temporaryFolder, "mooncake-native-");
+        Path folder = Files.createTempDirectory(temporaryFolder, "mooncake-bridge-");
         Path copy = folder.resolve(fileName);
         try {
             Files.copy(library, copy);
