@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+/**
+ * One block as operators see it; a snapshot.
+ *
+ * @param block what it is
+ * @param tier where it lies, {@code DRAM}
+ * @param bytes payload bytes
+ * @param hits times it was leased by a look-up
+ * @param lastAccessAgeNanos nanoseconds since it was last leased or stored
+ * @param leases references held on it now, pins included
+ * @param pinned whether at least one of them is a pin
+ */
+public record BlockView(
+        StoredBlock block, String tier, long bytes, long hits, long lastAccessAgeNanos, int leases, boolean pinned) {}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import io.mooncake.base.ByteSize;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.arrow.memory.AllocationListener;
+import org.apache.arrow.memory.ArrowBuf;
+import org.apache.arrow.memory.RootAllocator;
+import org.apache.arrow.memory.util.MemoryUtil;
+
+/**
+ * One page-aligned region of off-heap Arrow memory, zeroed and so touched once at the start: the first touch of a page costs ten times a
+ * copy, and never happens on the hot path. Pools are cut from it, and a transfer engine registers it whole.
+ *
+ * <p>Ownership: the caller owes one {@link #close()}. The memory itself goes when the last pool, lease and {@link #retain() hold} on it is
+ * gone too, so that no late reader ever touches freed memory. Threading: safe for all threads.
+ */
+public final class MemoryRegion implements AutoCloseable {
+    /** Alignment of the region, and of everything that is cut from it. */
+    public static final int PAGE_BYTES = 4096;
+
+    private static final long TOUCH_BYTES_A_THREAD = 64L << 20;
+    private static final int MAX_TOUCH_THREADS = 16;
+
+    private final RootAllocator allocator;
+    private final ArrowBuf memory;
+    private final long address;
+    private final long bytes;
+    private final List<long[]> claims = new ArrayList<>();
+    private int holds = 1;
+    private boolean closed;
+
+    private MemoryRegion(RootAllocator allocator, ArrowBuf memory, long bytes) {
+        this.allocator = allocator;
+        this.memory = memory;
+        this.address = (memory.memoryAddress() + PAGE_BYTES - 1) & -PAGE_BYTES;
+        this.bytes = bytes;
+    }
+
+    /**
+     * Allocates and touches a region.
+     *
+     * @param bytes at least one page; rounded up to whole pages
+     * @throws MooncakeException CONFIGURATION when it exceeds the memory of the machine or of the container, both values named; EXHAUSTED
+     *     when the system refuses it
+     */
+    public static MemoryRegion allocate(long bytes) {
+        return allocate(bytes, MemoryLimits.ofThisProcess());
+    }
+
+    static MemoryRegion allocate(long bytes, MemoryLimits limits) {
+        if (bytes < PAGE_BYTES) {
+            throw MooncakeException.invalid("region bytes", bytes, "at least " + PAGE_BYTES);
+        }
+        if (bytes > limits.bytes()) {
+            throw new MooncakeException(
+                    Code.CONFIGURATION,
+                    "region bytes: " + bytes + " = " + ByteSize.format(bytes) + " (expected: at most " + limits.bytes()
+                            + " = " + ByteSize.format(limits.bytes()) + ", " + limits.origin() + ")");
+        }
+        long rounded = Math.addExact(bytes, PAGE_BYTES - 1) & -PAGE_BYTES;
+        long padded = Math.addExact(rounded, PAGE_BYTES);
+        // Exact rounding: Arrow would otherwise take the next power of two.
+        RootAllocator allocator = new RootAllocator(AllocationListener.NOOP, padded, size -> size);
+        ArrowBuf memory;
+        try {
+            memory = allocator.buffer(padded);
+        } catch (OutOfMemoryError | RuntimeException e) {
+            allocator.close();
+            throw new MooncakeException(
+                    Code.EXHAUSTED, "region bytes: " + bytes + " (expected: what the system has free)", e);
+        }
+        MemoryRegion region = new MemoryRegion(allocator, memory, rounded);
+        region.touch();
+        return region;
+    }
+
+    /** Address of the first byte, page-aligned. */
+    public long address() {
+        return address;
+    }
+
+    /** Size, whole pages. */
+    public long bytes() {
+        return bytes;
+    }
+
+    /**
+     * Keeps the memory mapped until {@link #release()}, also beyond {@link #close()}: for engines with transfers in flight.
+     *
+     * @throws MooncakeException ILLEGAL_STATE when the memory is gone
+     */
+    public synchronized void retain() {
+        if (holds == 0) {
+            throw new MooncakeException(Code.ILLEGAL_STATE, "region: freed (expected: open)");
+        }
+        holds++;
+    }
+
+    /** Ends one {@link #retain()}. */
+    public synchronized void release() {
+        if (holds <= (closed ? 0 : 1)) {
+            throw new MooncakeException(Code.ILLEGAL_STATE, "region holds: " + holds + " (expected: one of retain)");
+        }
+        drop();
+    }
+
+    /** Claims a range for one pool, retaining the region. */
+    synchronized void claim(long offset, long length) {
+        if (closed) {
+            throw new MooncakeException(Code.ILLEGAL_STATE, "region: closed (expected: open)");
+        }
+        if (offset < 0 || offset % PAGE_BYTES != 0) {
+            throw MooncakeException.invalid("pool offset", offset, "a multiple of " + PAGE_BYTES + ", at least 0");
+        }
+        if (length < 1 || length > bytes - offset) {
+            throw MooncakeException.invalid(
+                    "pool bytes", length, "1.." + (bytes - offset) + " behind offset " + offset);
+        }
+        for (long[] claim : claims) {
+            if (offset < claim[0] + claim[1] && claim[0] < offset + length) {
+                throw MooncakeException.invalid(
+                        "pool range", offset + "+" + length, "no overlap with " + claim[0] + "+" + claim[1]);
+            }
+        }
+        claims.add(new long[] {offset, length});
+        holds++;
+    }
+
+    /** Ends a {@link #claim}. */
+    synchronized void unclaim(long offset) {
+        claims.removeIf(claim -> claim[0] == offset);
+        drop();
+    }
+
+    /** Frees the memory, at once or with the last pool, lease or hold on it. Idempotent. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            drop();
+        }
+    }
+
+    private void drop() {
+        if (--holds == 0) {
+            memory.close();
+            allocator.close();
+        }
+    }
+
+    /** Zeroes all of it, in parallel: page faults are served by the touching core. */
+    private void touch() {
+        long wanted = Math.max(1, bytes / TOUCH_BYTES_A_THREAD);
+        int threads = (int) Math.min(wanted, Math.min(Runtime.getRuntime().availableProcessors(), MAX_TOUCH_THREADS));
+        long share = ((bytes / threads) + PAGE_BYTES - 1) & -PAGE_BYTES;
+        List<Thread> others = new ArrayList<>();
+        for (int i = 1; i < threads; i++) {
+            long from = i * share;
+            Thread thread = new Thread(() -> zero(from, share), "mooncake-touch-" + i);
+            thread.start();
+            others.add(thread);
+        }
+        zero(0, share);
+        boolean interrupted = false;
+        for (Thread thread : others) {
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void zero(long from, long length) {
+        MemoryUtil.setMemory(address + from, Math.max(0, Math.min(length, bytes - from)), (byte) 0);
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a block looks like in memory, what it is called, and who holds it: layout, chained keys, slots, eviction order. Data plane: no locks
+ * on allocate, lease and release; knows neither index nor network.
+ */
+@NullMarked
+package io.mooncake.memory.block;
+
+import org.jspecify.annotations.NullMarked;
