@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.djl.llama;
+
+import ai.djl.ndarray.NDArray;
+import ai.djl.ndarray.NDManager;
+import ai.djl.ndarray.types.DataType;
+import ai.djl.ndarray.types.Shape;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.djl.cache.KvTensors;
+
+/**
+ * Keys and values of one sequence: two tensors [kvHeads, capacity, headSize] a layer, preallocated and written in place. Rows at and
+ * beyond {@link #position()} are never read.
+ *
+ * <p>Ownership: owed a close by whoever asked {@link LlamaModel#newState} for it; closed with the model at the latest. Threading: one
+ * thread at a time; closing waits for a forward pass that is under way.
+ */
+public final class LlamaState implements AutoCloseable {
+    private final LlamaModel model;
+    private final int capacity;
+    private final NDManager manager;
+    private final NDArray[] keys;
+    private final NDArray[] values;
+    private final KvTensors tensors;
+    private int position;
+    private boolean closed;
+
+    LlamaState(LlamaModel model, NDManager parent, int capacity) {
+        LlamaConfig config = model.config();
+        this.model = model;
+        this.capacity = capacity;
+        this.manager = parent.newSubManager();
+        this.keys = new NDArray[config.layers()];
+        this.values = new NDArray[config.layers()];
+        Shape shape = new Shape(config.kvHeads(), capacity, config.headSize());
+        for (int layer = 0; layer < config.layers(); layer++) {
+            keys[layer] = manager.zeros(shape, DataType.FLOAT32);
+            values[layer] = manager.zeros(shape, DataType.FLOAT32);
+        }
+        this.tensors = KvTensors.over(keys, values);
+    }
+
+    /** Tokens it can hold. */
+    public int capacity() {
+        return capacity;
+    }
+
+    /** Tokens fed so far; the next token gets this absolute position. */
+    public int position() {
+        return position;
+    }
+
+    /** The model it belongs to. */
+    public LlamaModel model() {
+        return model;
+    }
+
+    /** The numbers, for copies from and to cache blocks; borrowed, valid until close. */
+    public KvTensors tensors() {
+        requireOpen();
+        return tensors;
+    }
+
+    /**
+     * Says that the first {@code tokens} tokens are filled: after a copy from cache blocks, or to go back in a sequence. What lies behind
+     * is forgotten.
+     */
+    public void moveTo(int tokens) {
+        requireOpen();
+        if (tokens < 0 || tokens > capacity) {
+            throw MooncakeException.invalid("position", tokens, "0.." + capacity);
+        }
+        position = tokens;
+    }
+
+    NDArray keys(int layer) {
+        return keys[layer];
+    }
+
+    NDArray values(int layer) {
+        return values[layer];
+    }
+
+    NDManager manager() {
+        return manager;
+    }
+
+    void requireOpen() {
+        if (closed) {
+            throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "model state: closed (expected: open)");
+        }
+    }
+
+    /** Frees the tensors. Idempotent. */
+    @Override
+    public void close() {
+        model.exclusively(() -> {
+            if (!closed) {
+                closed = true;
+                manager.close();
+            }
+        });
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.djl.llama;
+
+import ai.djl.engine.Engine;
+import ai.djl.pytorch.engine.PtEngine;
+import io.mooncake.base.MooncakeException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * The PyTorch engine of this process. Its thread count is one for the whole process and is fixed when the engine loads, so several nodes in
+ * one JVM share it.
+ */
+public final class TorchEngine {
+    private static final String THREADS = "ai.djl.pytorch.num_threads";
+    private static final String INTEROP_THREADS = "ai.djl.pytorch.num_interop_threads";
+
+    private TorchEngine() {}
+
+    /** The engine, loaded at the first call with the threads chosen by {@link #chooseThreads}, or one. */
+    static Engine get() {
+        if (System.getProperty(THREADS) == null) {
+            System.setProperty(THREADS, "1");
+        }
+        if (System.getProperty(INTEROP_THREADS) == null) {
+            System.setProperty(INTEROP_THREADS, "1");
+        }
+        return Engine.getEngine(PtEngine.ENGINE_NAME);
+    }
+
+    /**
+     * Fixes the threads of one tensor operation for this process. The first caller decides.
+     *
+     * @return the threads in force, which are others' choice where somebody chose before
+     */
+    public static synchronized int chooseThreads(int threads) {
+        if (threads < 1 || threads > 1024) {
+            throw MooncakeException.invalid("threads", threads, "1..1024");
+        }
+        if (System.getProperty(THREADS) == null) {
+            System.setProperty(THREADS, Integer.toString(threads));
+        }
+        return threads();
+    }
+
+    /** Threads of one tensor operation. */
+    public static int threads() {
+        return Integer.getInteger(THREADS, 1);
+    }
+
+    /** Version of the native library, for example {@code 2.7.1}. Does not load it. */
+    public static String version() {
+        String override = System.getenv("PYTORCH_VERSION");
+        if (override != null) {
+            return override;
+        }
+        try (var in = TorchEngine.class.getResourceAsStream("/native/lib/pytorch.properties")) {
+            if (in == null) {
+                return "unknown";
+            }
+            var properties = new java.util.Properties();
+            properties.load(in);
+            return properties.getProperty("version", "unknown");
+        } catch (IOException e) {
+            return "unknown";
+        }
+    }
+
+    /**
+     * Which kernels this processor gets, for example {@code avx512/AuthenticAMD-25-17}: two machines that differ here may round
+     * differently.
+     */
+    public static String processor() {
+        Map<String, String> info = new HashMap<>();
+        try {
+            for (String line : Files.readAllLines(Path.of("/proc/cpuinfo"), StandardCharsets.UTF_8)) {
+                int colon = line.indexOf(':');
+                if (colon > 0) {
+                    info.putIfAbsent(
+                            line.substring(0, colon).strip(),
+                            line.substring(colon + 1).strip());
+                }
+            }
+        } catch (IOException e) {
+            return System.getProperty("os.arch", "unknown");
+        }
+        String flags = " " + info.getOrDefault("flags", "") + " ";
+        boolean avx2 = flags.contains(" avx2 ") && flags.contains(" fma ");
+        boolean avx512 = avx2
+                && flags.contains(" avx512f ")
+                && flags.contains(" avx512vl ")
+                && flags.contains(" avx512bw ")
+                && flags.contains(" avx512dq ");
+        String found = avx512 ? "avx512" : avx2 ? "avx2" : "default";
+        String override = System.getenv("ATEN_CPU_CAPABILITY");
+        return (override == null ? found : override.toLowerCase(Locale.ROOT)) + "/"
+                + info.getOrDefault("vendor_id", System.getProperty("os.arch", "unknown")) + "-"
+                + info.getOrDefault("cpu family", "0") + "-" + info.getOrDefault("model", "0");
+    }
+}
