@@ -2,21 +2,21 @@
 package io.mooncake.ignite.feed;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.memory.BlockKey;
 import java.util.Arrays;
-import java.util.HexFormat;
 
 /**
- * One block was stored or removed at its owner. The arrays are not copied: nobody changes them.
+ * One block was stored or removed at its owner. The array is not copied: nobody changes it.
  *
  * @param kind what happened
- * @param key the block's chain digest, 32 bytes
- * @param parentKey chain digest of the block before it, 32 bytes; the root of the chain for block 0
- * @param depth index of the block in its chain, from 0
+ * @param key the block's chain digest
+ * @param parentKey chain digest of the block before it, the tenant's root for block 0; zero for removals
+ * @param depth index of the block in its chain, from 0; 0 for removals
  * @param tokens the block's own token ids; empty for removals
  */
-public record BlockEvent(Kind kind, byte[] key, byte[] parentKey, int depth, int[] tokens) {
-    /** Bytes of a key. */
-    public static final int KEY_BYTES = 32;
+public record BlockEvent(Kind kind, BlockKey key, BlockKey parentKey, int depth, int[] tokens) {
+    private static final BlockKey NO_KEY = new BlockKey(0, 0, 0, 0);
+    private static final int[] NO_TOKENS = {};
 
     /** What happened. The codes are part of the wire format. */
     public enum Kind {
@@ -38,12 +38,18 @@ public record BlockEvent(Kind kind, byte[] key, byte[] parentKey, int depth, int
     }
 
     public BlockEvent {
-        if (key.length != KEY_BYTES || parentKey.length != KEY_BYTES) {
-            throw MooncakeException.invalid("key bytes", key.length + " and " + parentKey.length, "32 and 32");
-        }
         if (depth < 0) {
             throw MooncakeException.invalid("depth", depth, "at least 0");
         }
+        if (tokens.length > FeedFrameDescriptor.MAX_TOKENS) {
+            throw MooncakeException.invalid(
+                    "tokens of a block", tokens.length, "at most " + FeedFrameDescriptor.MAX_TOKENS);
+        }
+    }
+
+    /** The removal of {@code key}. */
+    public static BlockEvent removed(BlockKey key) {
+        return new BlockEvent(Kind.REMOVED, key, NO_KEY, 0, NO_TOKENS);
     }
 
     @Override
@@ -51,18 +57,18 @@ public record BlockEvent(Kind kind, byte[] key, byte[] parentKey, int depth, int
         return other instanceof BlockEvent that
                 && kind == that.kind
                 && depth == that.depth
-                && Arrays.equals(key, that.key)
-                && Arrays.equals(parentKey, that.parentKey)
+                && key.equals(that.key)
+                && parentKey.equals(that.parentKey)
                 && Arrays.equals(tokens, that.tokens);
     }
 
     @Override
     public int hashCode() {
-        return Arrays.hashCode(key);
+        return key.hashCode();
     }
 
     @Override
     public String toString() {
-        return kind + " " + HexFormat.of().formatHex(key, 0, 6) + " depth " + depth;
+        return kind + " " + key.hex().substring(0, 12) + " depth " + depth;
     }
 }

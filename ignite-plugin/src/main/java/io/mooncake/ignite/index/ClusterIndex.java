@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.index;
 
+import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.Tenant;
 import java.util.List;
 
@@ -17,6 +18,9 @@ public interface ClusterIndex {
      * @return holders of at least one block, longest first; empty for a pool that no member names
      */
     List<Holding> holders(String pool, Tenant tenant, int[] tokens);
+
+    /** How many other nodes hold exactly the block {@code key}. */
+    int holderCount(String pool, BlockKey key);
 
     /** Entries: pairs of block and holder. */
     long entries();

@@ -7,8 +7,10 @@ import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.index.ClusterIndex;
+import io.mooncake.memory.KvIdentity;
 import io.mooncake.transfer.TransferEngine;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.function.LongSupplier;
@@ -37,6 +39,9 @@ public interface NodeServices {
 
     /** Pools of this node, by configuration and extensions; empty on observers. */
     List<PoolDefinition> poolDefinitions();
+
+    /** What the blocks of {@code pool} mean, by this node's definitions or by any member's. */
+    Optional<KvIdentity> identityOf(String pool);
 
     /** Who holds what, this node's own blocks not included. */
     ClusterIndex index();

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.feed;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.feed.FeedFrameDescriptor.Frame;
+import io.mooncake.ignite.feed.FeedFrameDescriptor.FrameKind;
+import io.mooncake.ignite.feed.FeedFrameDescriptor.Query;
+import io.mooncake.ignite.feed.FeedFrameDescriptor.QueryKind;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Follows one pool of one life of one owner, so that the index equals the owner's truth whatever the network drops, doubles or reorders.
+ *
+ * <p>Two states. COPYING: pages of a snapshot fill an unseen copy, events that arrive meanwhile wait. LIVE: {@code expected} is the
+ * sequence of the next event; frames that begin later wait in {@code early} while a repair of the gap is under way. A heartbeat or a frame
+ * tells by {@code known} how far the owner is, so a loss at the end of the stream is seen too. At most one query is under way; its
+ * number tells a late reply from the current one. A query that fails is sent again by {@link #tick}, as is a poll when the owner was
+ * silent for some heartbeats (published events are lost as a whole when a subscription breaks).
+ *
+ * <p>Threading: all methods may come from any thread; every field is guarded by this object. Queries are sent outside of the lock.
+ */
+final class PoolFollower {
+    private static final int MAX_EARLY_EVENTS = 65_536;
+
+    private enum State {
+        COPYING,
+        LIVE,
+        CLOSED
+    }
+
+    private final UUID incarnation;
+    private final String pool;
+    private final HolderSink sink;
+    private final FeedRequests requests;
+    private final LongSupplier nanoClock;
+    private final long pollNanos;
+    private final TreeMap<Long, Frame> early = new TreeMap<>();
+
+    private State state = State.COPYING;
+    private HolderSink.@Nullable Copy shown;
+    private HolderSink.@Nullable Copy copy;
+    private long cursor;
+    private long copyFirst = -1;
+    private long expected;
+    private long known;
+    private int earlyEvents;
+    private @Nullable Query underWay;
+    private long queryNumber;
+    private long heardAt;
+    private long repairs;
+    private long snapshots;
+    private long badFrames;
+
+    /**
+     * @param pollNanos silence after which the owner is asked
+     */
+    PoolFollower(
+            UUID incarnation,
+            String pool,
+            HolderSink sink,
+            FeedRequests requests,
+            LongSupplier nanoClock,
+            long pollNanos) {
+        this.incarnation = incarnation;
+        this.pool = pool;
+        this.sink = sink;
+        this.requests = requests;
+        this.nanoClock = nanoClock;
+        this.pollNanos = pollNanos;
+        this.heardAt = nanoClock.getAsLong();
+    }
+
+    /** Asks for the first snapshot. */
+    void start() {
+        Query query;
+        synchronized (this) {
+            query = beginCopy();
+        }
+        send(query);
+    }
+
+    /** Takes a published frame. */
+    void onFrame(Frame frame) {
+        Query query;
+        synchronized (this) {
+            if (state == State.CLOSED || !frame.incarnation().equals(incarnation) || frame.kind() != FrameKind.EVENTS) {
+                badFrames++;
+                return;
+            }
+            heardAt = nanoClock.getAsLong();
+            keep(frame);
+            query = state == State.LIVE ? advance() : null;
+        }
+        send(query);
+    }
+
+    /** Sends again what got no answer, and polls a silent owner. */
+    void tick() {
+        Query query = null;
+        synchronized (this) {
+            if (state != State.CLOSED && underWay == null) {
+                if (state == State.COPYING) {
+                    query = ask(QueryKind.SNAPSHOT, cursor, 0);
+                } else {
+                    query = advance();
+                    if (query == null && silentNanos() > pollNanos) {
+                        query = ask(QueryKind.REPAIR, expected, Long.MAX_VALUE);
+                    }
+                }
+            }
+        }
+        send(query);
+    }
+
+    /** How long nothing came from the owner. */
+    synchronized long silentNanos() {
+        return nanoClock.getAsLong() - heardAt;
+    }
+
+    /** Whether everything the owner is known to have said is applied. */
+    synchronized boolean current() {
+        return state == State.LIVE && early.isEmpty() && known <= expected;
+    }
+
+    synchronized long repairs() {
+        return repairs;
+    }
+
+    synchronized long snapshots() {
+        return snapshots;
+    }
+
+    synchronized long badFrames() {
+        return badFrames;
+    }
+
+    /** Voids all entries at once. Idempotent. */
+    synchronized void close() {
+        state = State.CLOSED;
+        if (shown != null) {
+            shown.drop();
+        }
+        if (copy != null) {
+            copy.drop();
+        }
+        early.clear();
+    }
+
+    private void send(@Nullable Query query) {
+        if (query == null) {
+            return;
+        }
+        long number;
+        synchronized (this) {
+            number = queryNumber;
+        }
+        requests.send(FeedFrameDescriptor.encode(query)).whenComplete((reply, error) -> onReply(number, reply, error));
+    }
+
+    private void onReply(long number, byte @Nullable [] reply, @Nullable Throwable error) {
+        Query query = null;
+        synchronized (this) {
+            if (number != queryNumber || state == State.CLOSED) {
+                return;
+            }
+            underWay = null;
+            Frame frame = error == null && reply != null ? decode(reply) : null;
+            if (frame == null) {
+                return;
+            }
+            heardAt = nanoClock.getAsLong();
+            query = state == State.COPYING ? onPage(frame) : onRepair(frame);
+        }
+        send(query);
+    }
+
+    private @Nullable Frame decode(byte[] reply) {
+        try {
+            Frame frame = FeedFrameDescriptor.decodeFrame(reply);
+            if (frame.incarnation().equals(incarnation) && frame.pool().equals(pool)) {
+                return frame;
+            }
+        } catch (MooncakeException e) {
+            // Counted below; the query is sent again by the next tick.
+        }
+        badFrames++;
+        return null;
+    }
+
+    private @Nullable Query onPage(Frame page) {
+        if (page.kind() != FrameKind.SNAPSHOT || copy == null) {
+            badFrames++;
+            return null;
+        }
+        if (copyFirst < 0) {
+            copyFirst = page.first();
+        }
+        for (BlockEvent event : page.events()) {
+            copy.store(event);
+        }
+        if (page.nextCursor() >= 0) {
+            cursor = page.nextCursor();
+            return ask(QueryKind.SNAPSHOT, cursor, 0);
+        }
+        HolderSink.Copy before = shown;
+        shown = copy;
+        copy = null;
+        expected = copyFirst;
+        // What came during the copy is in the copy or in a later event, so the copy is brought up to date before it is
+        // shown.
+        state = State.LIVE;
+        Query query = advance();
+        shown.show();
+        if (before != null) {
+            before.drop();
+        }
+        return query;
+    }
+
+    private @Nullable Query onRepair(Frame frame) {
+        switch (frame.kind()) {
+            case EVENTS -> {
+                keep(frame);
+                return advance();
+            }
+            case TOO_OLD -> {
+                return beginCopy();
+            }
+            case SNAPSHOT -> badFrames++;
+        }
+        return null;
+    }
+
+    private Query beginCopy() {
+        state = State.COPYING;
+        snapshots++;
+        if (copy != null) {
+            copy.drop();
+        }
+        copy = sink.begin();
+        copyFirst = -1;
+        cursor = 0;
+        return ask(QueryKind.SNAPSHOT, 0, 0);
+    }
+
+    private void keep(Frame frame) {
+        known = Math.max(known, frame.end());
+        if (frame.events().isEmpty()) {
+            return;
+        }
+        Frame other = early.get(frame.first());
+        if (other != null && other.events().size() >= frame.events().size()) {
+            return;
+        }
+        if (earlyEvents + frame.events().size() > MAX_EARLY_EVENTS) {
+            // Dropped like a frame lost on the way: the gap is repaired by request.
+            return;
+        }
+        if (other != null) {
+            earlyEvents -= other.events().size();
+        }
+        early.put(frame.first(), frame);
+        earlyEvents += frame.events().size();
+    }
+
+    /** Applies what is due; asks for what is missing. */
+    private @Nullable Query advance() {
+        while (!early.isEmpty()) {
+            Map.Entry<Long, Frame> entry = early.firstEntry();
+            Frame frame = entry.getValue();
+            if (frame.first() > expected) {
+                break;
+            }
+            early.pollFirstEntry();
+            earlyEvents -= frame.events().size();
+            List<BlockEvent> events = frame.events();
+            for (long sequence = Math.max(expected, frame.first()); sequence < frame.end(); sequence++) {
+                apply(events.get((int) (sequence - frame.first())));
+            }
+            expected = Math.max(expected, frame.end());
+        }
+        if (known <= expected || underWay != null) {
+            return null;
+        }
+        repairs++;
+        long to = early.isEmpty() ? known : early.firstKey();
+        return ask(QueryKind.REPAIR, expected, to);
+    }
+
+    private void apply(BlockEvent event) {
+        if (shown == null) {
+            return;
+        }
+        switch (event.kind()) {
+            case STORED -> shown.store(event);
+            case REMOVED -> shown.remove(event);
+        }
+    }
+
+    private Query ask(QueryKind kind, long from, long to) {
+        Query query = new Query(kind, incarnation, pool, from, to);
+        underWay = query;
+        queryNumber++;
+        return query;
+    }
+}
