@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.ignite.index.PoolIndex;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.KvDataType;
+import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.ReuseMode;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.junit.jupiter.api.Test;
+
+/** The index equals the owner's truth whatever happens on the way. */
+class FeedPropertyTest {
+    private static final KvIdentity IDENTITY = new KvIdentity(
+            "a".repeat(64), "b".repeat(64), "", "test-1", "none", ReuseMode.EXACT, KvDataType.F32, 1, 1, 4, 4, 1, 0);
+    private static final int RUNS = Boolean.getBoolean("mooncake.long") ? 5_000 : 300;
+
+    @Test
+    void follow_lossDuplicationReordering_indexEqualsTruth() {
+        long first = Long.getLong("mooncake.seed", System.nanoTime());
+        int runs = System.getProperty("mooncake.seed") == null ? RUNS : 1;
+        for (int run = 0; run < runs; run++) {
+            long seed = first + run;
+            try {
+                new World(seed).run();
+            } catch (AssertionError | RuntimeException e) {
+                throw new AssertionError("replay with -Dmooncake.seed=" + seed, e);
+            }
+        }
+        System.out.println("feed: " + runs + " runs from seed " + first);
+    }
+
+    /** One owner, one follower and a network between them that does what the seed says. */
+    private static final class World {
+        private final Random random;
+        private final UUID incarnation = new UUID(1, 2);
+        private final PoolIndex index = new PoolIndex(IDENTITY);
+        private final List<byte[]> wire = new ArrayList<>();
+        private final ArrayDeque<Runnable> replies = new ArrayDeque<>();
+        private final Set<BlockKey> truth = new HashSet<>();
+        private final OwnerFeed owner;
+        private final OwnerFollower follower;
+        private final double loss;
+        private final double doubled;
+        private final double swapped;
+        private final double damaged;
+        private final int keys;
+        private long now;
+
+        World(long seed) {
+            random = new Random(seed);
+            loss = random.nextDouble() * 0.6;
+            doubled = random.nextDouble() * 0.4;
+            swapped = random.nextDouble() * 0.5;
+            damaged = random.nextDouble() * 0.1;
+            keys = 1 + random.nextInt(200);
+            owner = new OwnerFeed(
+                    incarnation,
+                    List.of("p"),
+                    wire::add,
+                    (pool, events) -> {},
+                    1 + random.nextInt(random.nextBoolean() ? 20 : 500));
+            follower = new OwnerFollower(
+                    incarnation, Map.of("p", index.sink(new UUID(3, 4))), this::request, () -> now, 3_000);
+        }
+
+        void run() {
+            for (int i = random.nextInt(100); i > 0; i--) {
+                change();
+            }
+            follower.start();
+            for (int step = random.nextInt(400); step > 0; step--) {
+                switch (random.nextInt(8)) {
+                    case 0, 1, 2 -> change();
+                    case 3 -> owner.flush();
+                    case 4 -> owner.heartbeat();
+                    case 5 -> deliver(loss);
+                    case 6 -> reply();
+                    default -> {
+                        now += random.nextInt(2_000);
+                        follower.tick();
+                    }
+                }
+            }
+            settle();
+            for (int i = 0; i < keys; i++) {
+                BlockKey key = key(i);
+                assertThat(index.holderCount(key)).as("holders of key " + i).isEqualTo(truth.contains(key) ? 1 : 0);
+            }
+            assertThat(index.entries()).isEqualTo(truth.size());
+            follower.close();
+            assertThat(index.entries()).isZero();
+        }
+
+        /** From here on the network delivers; within a few heartbeats all must be well. */
+        private void settle() {
+            for (int round = 0; round < 400; round++) {
+                owner.flush();
+                owner.heartbeat();
+                deliver(0);
+                while (!replies.isEmpty()) {
+                    reply();
+                }
+                now += 1_000;
+                follower.tick();
+            }
+            assertThat(follower.current()).as("follower is current").isTrue();
+        }
+
+        private void change() {
+            BlockKey key = key(random.nextInt(keys));
+            if (truth.contains(key) && random.nextBoolean()) {
+                truth.remove(key);
+                owner.append("p", BlockEvent.removed(key));
+            } else {
+                truth.add(key);
+                owner.append("p", new BlockEvent(BlockEvent.Kind.STORED, key, key, 0, new int[] {1, 2, 3, 4}));
+            }
+        }
+
+        private static BlockKey key(int i) {
+            return new BlockKey(i * 0x9E3779B97F4A7C15L, i, i, i);
+        }
+
+        private void deliver(double lost) {
+            while (!wire.isEmpty()) {
+                int at = random.nextDouble() < swapped ? random.nextInt(wire.size()) : 0;
+                byte[] frame = random.nextDouble() < doubled ? wire.get(at) : wire.remove(at);
+                if (random.nextDouble() < lost) {
+                    continue;
+                }
+                if (lost > 0 && random.nextDouble() < damaged) {
+                    frame = java.util.Arrays.copyOf(frame, random.nextInt(frame.length));
+                }
+                follower.onFrame(frame);
+                if (lost > 0 && random.nextInt(4) == 0) {
+                    return;
+                }
+            }
+        }
+
+        private void reply() {
+            if (!replies.isEmpty()) {
+                replies.poll().run();
+            }
+        }
+
+        private CompletionStage<byte[]> request(byte[] query) {
+            CompletableFuture<byte[]> future = new CompletableFuture<>();
+            boolean lost = random.nextDouble() < loss / 2;
+            replies.add(() -> {
+                if (lost) {
+                    future.completeExceptionally(new IllegalStateException("lost"));
+                } else {
+                    future.complete(owner.answer(query));
+                }
+            });
+            return future;
+        }
+    }
+}
