@@ -2,6 +2,7 @@
 package io.mooncake.ignite;
 
 import io.mooncake.memory.KvPool;
+import java.time.Duration;
 import org.apache.ignite.Ignite;
 
 /** What a {@link RoutedJob} finds on its node. */
@@ -17,6 +18,14 @@ public interface JobContext {
 
     /** Why this node was chosen. */
     RouteDecision decision();
+
+    /**
+     * Tells the conductor how long this job's prefill took, so that it learns the node's speed; calling it is optional and free.
+     *
+     * @param computedTokens prompt tokens that were computed, those taken from the cache not counted
+     * @param elapsed time from having the cached prefix to having the first token
+     */
+    void prefilled(int computedTokens, Duration elapsed);
 
     /** The pool of the route. */
     default KvPool pool() {

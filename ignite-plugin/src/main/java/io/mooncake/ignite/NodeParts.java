@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite;
 
+import io.mooncake.ignite.conductor.ClusterRouter;
 import io.mooncake.ignite.internal.NodeComponent;
 import java.util.List;
 
@@ -9,6 +10,6 @@ final class NodeParts {
     private NodeParts() {}
 
     static List<NodeComponent> create() {
-        return List.of();
+        return List.of(new ClusterRouter());
     }
 }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.function.DoubleSupplier;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
@@ -35,6 +36,11 @@ public final class IgniteAdapter implements AutoCloseable {
 
     public IgniteAdapter(Ignite ignite) {
         this.context = ((IgniteEx) ignite).context();
+    }
+
+    /** Id of this life of the local node; known before it joins. */
+    public UUID localNodeId() {
+        return context.localNodeId();
     }
 
     /** Publishes a node attribute; only before the node joins. Values are JDK types, so that nodes without our jars can read them. */

@@ -8,8 +8,10 @@ import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.LocalKvPool;
 import io.mooncake.transfer.TransferEngine;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
@@ -42,6 +44,9 @@ public interface NodeServices {
 
     /** What the blocks of {@code pool} mean, by this node's definitions or by any member's. */
     Optional<KvIdentity> identityOf(String pool);
+
+    /** This node's pools by name; empty on observers. From {@link NodeComponent#start} on. */
+    Map<String, LocalKvPool> localPools();
 
     /** Who holds what, this node's own blocks not included. */
     ClusterIndex index();

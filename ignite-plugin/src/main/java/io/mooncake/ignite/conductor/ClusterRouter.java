@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.conductor;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.conductor.ClusterState;
+import io.mooncake.conductor.Conductor;
+import io.mooncake.conductor.ConductorSettings;
+import io.mooncake.conductor.NodeMeter;
+import io.mooncake.conductor.PrefillRequest;
+import io.mooncake.conductor.TtftEstimate;
+import io.mooncake.ignite.Explanation;
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.Route;
+import io.mooncake.ignite.RouteDecision;
+import io.mooncake.ignite.RoutedJob;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.internal.RequestRouter;
+import io.mooncake.memory.MissReason;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.lang.IgniteFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The conductor of one node: asks index and local pools what each node holds, lets {@link Conductor} choose, and runs the job there
+ * through Ignite Compute. Every node routes; there is no master.
+ *
+ * <p>A request runs once. When its node dies it fails as PEER_UNREACHABLE, which is retryable, and is not sent again by itself, because
+ * only the caller knows whether its job may run twice.
+ *
+ * <p>Threading: safe for all threads; nothing here waits. Results complete on the node's worker threads.
+ */
+public final class ClusterRouter implements RequestRouter {
+    private @Nullable Parts parts;
+
+    /** What exists from start on. */
+    private record Parts(
+            NodeServices services,
+            UUID nodeId,
+            Conductor conductor,
+            Matches matches,
+            JobRunner runner,
+            LoadExchange exchange) {}
+
+    @Override
+    public void start(NodeServices services) {
+        UUID nodeId = services.adapter().localNodeId();
+        ClusterState state = new ClusterState(nodeId);
+        NodeMeter meter = new NodeMeter(nodeId, ConductorSettings.DEFAULT, services.nanoClock());
+        LoadExchange exchange = new LoadExchange(services, state, meter);
+        parts = new Parts(
+                services,
+                nodeId,
+                new Conductor(state, ConductorSettings.DEFAULT),
+                new Matches(services),
+                new JobRunner(services, meter),
+                exchange);
+        exchange.start();
+    }
+
+    @Override
+    public void onIgniteStart(NodeServices services) {
+        Parts started = parts();
+        if (services.settings().role() != Role.OBSERVER) {
+            services.ignite().cluster().nodeLocalMap().put(JobRunner.KEY, started.runner);
+        }
+        started.exchange.syncLater();
+    }
+
+    @Override
+    public void onIgniteStop() {
+        Parts started = parts;
+        if (started != null) {
+            started.runner.stop();
+            started.exchange.close();
+        }
+    }
+
+    @Override
+    public RouteDecision decide(Route route) {
+        Parts on = parts();
+        Map<UUID, Integer> matches = on.matches.byNode(route.pool(), route.tokens());
+        requireCandidate(route, matches);
+        TtftEstimate estimate =
+                on.conductor.preview(on.matches.request(route.pool(), route.tokens().length), matches, route.node());
+        return decision(route, estimate);
+    }
+
+    @Override
+    public <R> CompletionStage<R> submit(Route route, RoutedJob<R> job) {
+        CompletableFuture<R> result = new CompletableFuture<>();
+        try {
+            Parts on = parts();
+            Map<UUID, Integer> matches = on.matches.byNode(route.pool(), route.tokens());
+            requireCandidate(route, matches);
+            PrefillRequest request = on.matches.request(route.pool(), route.tokens().length);
+            send(on, route, job, on.conductor.dispatch(request, matches, route.node()), result);
+        } catch (RuntimeException e) {
+            result.completeExceptionally(e);
+        }
+        return result;
+    }
+
+    private static <R> void send(
+            Parts on, Route route, RoutedJob<R> job, Conductor.Dispatch dispatch, CompletableFuture<R> result) {
+        TtftEstimate estimate = dispatch.estimate();
+        UUID node = estimate.node();
+        Ignite ignite = on.services.ignite();
+        result.whenComplete((value, failure) -> dispatch.ticket().close());
+        try {
+            RoutedCall call =
+                    new RoutedCall(on.nodeId, route, decision(route, estimate), estimate.computeTokens(), job);
+            IgniteFuture<RoutedOutcome> sent = ignite.compute(ignite.cluster().forNodeId(node))
+                    .withNoFailover()
+                    .withTimeout(Math.max(1, route.timeout().toMillis()))
+                    .callAsync(call);
+            sent.listenAsync(done -> complete(done, ignite, node, route, result), on.services.workers());
+            result.whenComplete((value, failure) -> {
+                if (result.isCancelled()) {
+                    sent.cancel();
+                }
+            });
+        } catch (RuntimeException e) {
+            result.completeExceptionally(CallFailures.of(e, ignite, node, route));
+        }
+    }
+
+    @SuppressWarnings("unchecked") // the job returned an R
+    private static <R> void complete(
+            IgniteFuture<RoutedOutcome> done, Ignite ignite, UUID node, Route route, CompletableFuture<R> result) {
+        RoutedOutcome outcome;
+        try {
+            outcome = done.get();
+        } catch (RuntimeException e) {
+            result.completeExceptionally(CallFailures.of(e, ignite, node, route));
+            return;
+        }
+        if (outcome.failure() != null) {
+            result.completeExceptionally(outcome.failure());
+        } else {
+            result.complete((R) outcome.value());
+        }
+    }
+
+    @Override
+    public Explanation explain(String pool, int[] tokens) {
+        Parts on = parts();
+        Map<UUID, Integer> byNode = on.matches.byNode(pool, tokens);
+        int reusable = on.matches.request(pool, tokens.length).reusableTokens();
+        List<Explanation.Match> found = new ArrayList<>();
+        byNode.forEach((node, matched) -> {
+            if (matched > 0) {
+                found.add(new Explanation.Match(node, matched, node.equals(on.nodeId)));
+            }
+        });
+        found.sort(Comparator.comparingInt(Explanation.Match::tokens)
+                .reversed()
+                .thenComparing(match -> !match.local())
+                .thenComparing(Explanation.Match::nodeId));
+        boolean complete = reusable > 0 && !found.isEmpty() && found.get(0).tokens() >= reusable;
+        return new Explanation(
+                tokens.length, reusable, found, complete || reusable == 0 ? MissReason.NONE : MissReason.NOT_CACHED);
+    }
+
+    private static void requireCandidate(Route route, Map<UUID, Integer> matches) {
+        UUID forced = route.node();
+        if (forced != null && !matches.containsKey(forced)) {
+            throw new MooncakeException(
+                    MooncakeException.Code.NOT_FOUND,
+                    "node: " + forced + " (expected: a node with pool " + route.pool() + ", one of " + matches.keySet()
+                            + ")");
+        }
+    }
+
+    private static RouteDecision decision(Route route, TtftEstimate estimate) {
+        return new RouteDecision(
+                estimate.node(),
+                estimate.localTokens(),
+                estimate.bestTokens(),
+                route.tokens().length,
+                estimate.inFlight(),
+                route.node() != null);
+    }
+
+    private Parts parts() {
+        Parts started = parts;
+        if (started == null) {
+            throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "the node has not started");
+        }
+        return started;
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.conductor;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.conductor.PrefillRequest;
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.index.Holding;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.memory.BlockLayout;
+import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.LocalMatch;
+import io.mooncake.memory.ReuseMode;
+import io.mooncake.memory.Tenant;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.UUID;
+
+/** What each node that may run a request holds of its prompt, from the index and this node's own pools. Never touches a cache of Ignite. */
+final class Matches {
+    private final NodeServices services;
+
+    Matches(NodeServices services) {
+        this.services = services;
+    }
+
+    /**
+     * Matched tokens by node, an entry for every living node that has the pool.
+     *
+     * @throws MooncakeException NOT_FOUND when no node has it, INVALID_ARGUMENT for a negative token
+     */
+    Map<UUID, Integer> byNode(String pool, int[] tokens) {
+        requireTokens(tokens);
+        Map<UUID, Integer> matches = new HashMap<>();
+        for (Member member : services.members().all()) {
+            if (member.role() != Role.OBSERVER && member.pools().containsKey(pool)) {
+                matches.put(member.nodeId(), member.local() ? localTokens(pool, tokens) : 0);
+            }
+        }
+        if (matches.isEmpty()) {
+            throw noSuchPool(pool);
+        }
+        for (Holding holding : services.index().holders(pool, Tenant.DEFAULT, tokens)) {
+            matches.computeIfPresent(holding.nodeId(), (node, known) -> Math.max(known, holding.tokens()));
+        }
+        return matches;
+    }
+
+    /** What the conductor needs to know of a prompt of {@code promptTokens}. */
+    PrefillRequest request(String pool, int promptTokens) {
+        KvIdentity identity = services.identityOf(pool).orElseThrow(() -> noSuchPool(pool));
+        int blockTokens = identity.blockTokens();
+        int reusable =
+                identity.mode() == ReuseMode.EXACT ? (promptTokens - 1) / blockTokens * blockTokens : promptTokens - 1;
+        long bytesPerToken = Math.max(1, BlockLayout.of(identity).payloadBytes() / blockTokens);
+        return new PrefillRequest(promptTokens, reusable, bytesPerToken);
+    }
+
+    private int localTokens(String pool, int[] tokens) {
+        LocalKvPool local = services.localPools().get(pool);
+        if (local == null) {
+            return 0;
+        }
+        try (LocalMatch match = local.match(Tenant.DEFAULT, tokens)) {
+            return match.matchedTokens();
+        }
+    }
+
+    private MooncakeException noSuchPool(String pool) {
+        TreeSet<String> known = new TreeSet<>();
+        services.members().all().forEach(member -> known.addAll(member.pools().keySet()));
+        return new MooncakeException(
+                MooncakeException.Code.NOT_FOUND,
+                "pool: " + pool + " (expected: a pool of a living node, one of " + known + ")");
+    }
+
+    private static void requireTokens(int[] tokens) {
+        for (int i = 0; i < tokens.length; i++) {
+            if (tokens[i] < 0) {
+                throw MooncakeException.invalid("tokens[" + i + "]", tokens[i], "0 or more");
+            }
+        }
+        if (tokens.length == 0) {
+            throw MooncakeException.invalid("tokens", "none", "at least one");
+        }
+    }
+}
