@@ -6,6 +6,7 @@ import io.mooncake.examples.cli.Refusal;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.ignite.IgniteSystemProperties;
@@ -33,6 +34,13 @@ public final class NodeCommand implements Callable<Integer> {
     @Option(names = "--name", paramLabel = "NAME", description = "Name of the node; overrides the file's.")
     private @Nullable String name;
 
+    @Option(
+            names = "-D",
+            paramLabel = "KEY=VALUE",
+            mapFallbackValue = "",
+            description = "Sets a system property, for the file's placeholders. Repeatable.")
+    private Map<String, String> properties = Map.of();
+
     @Option(names = "--trace", description = "Shows the stack trace of a refusal too.")
     private boolean trace;
 
@@ -52,6 +60,7 @@ public final class NodeCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         long start = System.nanoTime();
+        properties.forEach(System::setProperty);
         LogFile.use(Home.folder("target/node/logs").resolve((name == null ? "node" : name) + ".log"));
         // Ours prints and drains; Ignite's own would race with it.
         System.setProperty(IgniteSystemProperties.IGNITE_NO_SHUTDOWN_HOOK, "true");

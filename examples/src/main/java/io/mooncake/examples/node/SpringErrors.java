@@ -8,7 +8,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.BeanUtils;
 import org.springframework.beans.InvalidPropertyException;
@@ -22,6 +25,8 @@ import org.springframework.beans.factory.xml.XmlBeanDefinitionStoreException;
 
 /** Turns Spring's nested errors into one paragraph: file, bean, property, value, what was expected. */
 final class SpringErrors {
+    private static final Pattern PLACEHOLDER = Pattern.compile("Could not resolve placeholder '([^']+)'");
+
     private SpringErrors() {}
 
     static String explain(Path file, Throwable error) {
@@ -50,6 +55,12 @@ final class SpringErrors {
         }
         if (cause instanceof NoSuchBeanDefinitionException wrong) {
             return "no bean is called " + wrong.getBeanName();
+        }
+        Matcher placeholder = PLACEHOLDER.matcher(String.valueOf(cause.getMessage()));
+        if (cause instanceof IllegalArgumentException && placeholder.find()) {
+            return "nothing sets ${" + placeholder.group(1) + "} (expected: the option -D" + placeholder.group(1)
+                    + "=VALUE, or the environment variable "
+                    + placeholder.group(1).toUpperCase(Locale.ROOT).replace('.', '_') + ")";
         }
         if (cause instanceof MooncakeException wrong) {
             return wrong.getMessage();
