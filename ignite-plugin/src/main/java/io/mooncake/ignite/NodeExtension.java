@@ -24,6 +24,11 @@ public interface NodeExtension {
         return List.of();
     }
 
+    /** Off-heap bytes it will need besides its pools, for example weights and scratch; asked once, after {@link #validate}. */
+    default long offHeapBytes() {
+        return 0;
+    }
+
     /** Starts it; pools are up. */
     void start(Mooncake mooncake);
 

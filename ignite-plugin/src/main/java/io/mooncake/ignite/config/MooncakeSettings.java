@@ -22,6 +22,7 @@ import java.util.List;
  * @param fetchTimeout most time an acquire spends on fetching
  * @param heartbeat interval of the feed's heartbeats
  * @param mirrorRowBudget most rows of this node in the SQL mirror
+ * @param memoryPlan what the node may use at most
  */
 public record MooncakeSettings(
         Role role,
@@ -35,7 +36,8 @@ public record MooncakeSettings(
         Duration leaseTerm,
         Duration fetchTimeout,
         Duration heartbeat,
-        int mirrorRowBudget) {
+        int mirrorRowBudget,
+        MemoryPlan memoryPlan) {
     public MooncakeSettings {
         pools = List.copyOf(pools);
         extensions = List.copyOf(extensions);

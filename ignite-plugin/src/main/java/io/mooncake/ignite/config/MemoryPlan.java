@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.config;
+
+import io.mooncake.base.ByteSize;
+import java.lang.management.ManagementFactory;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.ignite.configuration.DataRegionConfiguration;
+import org.apache.ignite.configuration.DataStorageConfiguration;
+import org.apache.ignite.configuration.IgniteConfiguration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What this process may come to use at most, part by part, against what there is. Several nodes in one JVM are planned one by one.
+ *
+ * @param parts name to bytes
+ * @param availableBytes memory of the machine or of its container, whichever is less
+ */
+public record MemoryPlan(Map<String, Long> parts, long availableBytes) {
+    /** Code, thread stacks, buffers of the network: what a JVM needs besides. */
+    static final long OVERHEAD_BYTES = 192L << 20;
+
+    private static final long GIB = 1L << 30;
+
+    public MemoryPlan {
+        parts = java.util.Collections.unmodifiableMap(new LinkedHashMap<>(parts));
+    }
+
+    /** The plan of a node with {@code dramBytes} of blocks and extensions that need {@code extensionBytes} off-heap. */
+    public static MemoryPlan of(IgniteConfiguration config, long dramBytes, long extensionBytes) {
+        return of(config, dramBytes, extensionBytes, machineBytes());
+    }
+
+    static MemoryPlan of(IgniteConfiguration config, long dramBytes, long extensionBytes, long availableBytes) {
+        Map<String, Long> parts = new LinkedHashMap<>();
+        parts.put("Java heap (-Xmx)", Runtime.getRuntime().maxMemory());
+        if (!Boolean.TRUE.equals(config.isClientMode())) {
+            addRegions(parts, config.getDataStorageConfiguration());
+        }
+        parts.put("dram of this plugin", dramBytes);
+        if (extensionBytes > 0) {
+            parts.put("extensions", extensionBytes);
+        }
+        parts.put("JVM overhead", OVERHEAD_BYTES);
+        return new MemoryPlan(parts, availableBytes);
+    }
+
+    /** Memory of the machine, or of the container where that is less. */
+    public static long machineBytes() {
+        return ManagementFactory.getOperatingSystemMXBean() instanceof com.sun.management.OperatingSystemMXBean machine
+                ? machine.getTotalMemorySize()
+                : Long.MAX_VALUE;
+    }
+
+    /** The sum of the parts. */
+    public long totalBytes() {
+        return parts.values().stream().mapToLong(Long::longValue).reduce(0, MemoryPlan::addCapped);
+    }
+
+    /** Whether it fits. */
+    public boolean fits() {
+        return totalBytes() <= availableBytes;
+    }
+
+    /** The sum as people write it. */
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder();
+        parts.forEach((name, bytes) -> text.append(text.isEmpty() ? "" : " + ")
+                .append(name)
+                .append(' ')
+                .append(ByteSize.format(bytes)));
+        return text + " = " + ByteSize.format(totalBytes()) + " of " + ByteSize.format(availableBytes);
+    }
+
+    private static void addRegions(Map<String, Long> parts, @Nullable DataStorageConfiguration configured) {
+        DataStorageConfiguration storage = configured == null ? new DataStorageConfiguration() : configured;
+        addRegion(parts, storage.getDefaultDataRegionConfiguration());
+        DataRegionConfiguration[] others = storage.getDataRegionConfigurations();
+        if (others != null) {
+            for (DataRegionConfiguration region : others) {
+                addRegion(parts, region);
+            }
+        }
+        parts.put(
+                "Ignite's system region",
+                storage.getSystemDataRegionConfiguration().getMaxSize());
+    }
+
+    private static void addRegion(Map<String, Long> parts, DataRegionConfiguration region) {
+        parts.put("Ignite region '" + region.getName() + "'", region.getMaxSize());
+        if (region.isPersistenceEnabled()) {
+            parts.put("checkpoint buffer of '" + region.getName() + "'", checkpointBuffer(region));
+        }
+    }
+
+    /** What Ignite takes when the buffer's size is left open. */
+    private static long checkpointBuffer(DataRegionConfiguration region) {
+        if (region.getCheckpointPageBufferSize() > 0) {
+            return region.getCheckpointPageBufferSize();
+        }
+        if (region.getMaxSize() < GIB) {
+            return Math.min(GIB / 4, region.getMaxSize());
+        }
+        return region.getMaxSize() < 8 * GIB ? region.getMaxSize() / 4 : 2 * GIB;
+    }
+
+    private static long addCapped(long left, long right) {
+        long sum = left + right;
+        return sum < 0 ? Long.MAX_VALUE : sum;
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.config;
+
+import io.mooncake.base.ByteSize;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.NodeExtension;
+import io.mooncake.ignite.PoolBean;
+import io.mooncake.ignite.PoolDefinition;
+import io.mooncake.ignite.Role;
+import io.mooncake.memory.LocalKvPool;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeSet;
+import org.apache.ignite.configuration.ClientConnectorConfiguration;
+import org.apache.ignite.configuration.IgniteConfiguration;
+import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
+import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
+
+/** Turns the bean's values into settings, or reports everything that is wrong with them at once. One use each. */
+public final class SettingsReader {
+    private static final int MIN_SECRET = 16;
+    private static final int MAX_SECRET = 256;
+
+    private final PluginOptions options;
+    private final IgniteConfiguration ignite;
+    private final long machineBytes;
+    private final List<String> wrong = new ArrayList<>();
+
+    private SettingsReader(PluginOptions options, IgniteConfiguration ignite, long machineBytes) {
+        this.options = options;
+        this.ignite = ignite;
+        this.machineBytes = machineBytes;
+    }
+
+    /**
+     * Reads and checks everything. Binds nothing, allocates nothing.
+     *
+     * @throws MooncakeException CONFIGURATION that lists every violation: option, value, what was expected
+     */
+    public static MooncakeSettings read(PluginOptions options, IgniteConfiguration ignite) {
+        return read(options, ignite, MemoryPlan.machineBytes());
+    }
+
+    static MooncakeSettings read(PluginOptions options, IgniteConfiguration ignite, long machineBytes) {
+        return new SettingsReader(options, ignite, machineBytes).read();
+    }
+
+    private MooncakeSettings read() {
+        String secret = secret();
+        Role role = role();
+        List<NodeExtension> extensions = extensions();
+        List<PoolDefinition> pools = pools(extensions);
+        long dram = dram(role, pools);
+        range("leaseMillis", options.leaseMillis, 100, 60_000);
+        range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
+        range("heartbeatMillis", options.heartbeatMillis, 50, 10_000);
+        range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
+        ports();
+        String host = host();
+        MemoryPlan plan = plan(dram, extensions);
+        if (!wrong.isEmpty()) {
+            throw new MooncakeException(
+                    MooncakeException.Code.CONFIGURATION,
+                    "Mooncake's configuration on node " + ignite.getIgniteInstanceName()
+                            + " is refused (bean io.mooncake.ignite.MooncakePluginProvider): "
+                            + String.join("; ", wrong));
+        }
+        return new MooncakeSettings(
+                role,
+                secret,
+                dram,
+                pools,
+                extensions,
+                host,
+                options.portFrom,
+                options.portTo,
+                Duration.ofMillis(options.leaseMillis),
+                Duration.ofMillis(options.fetchTimeoutMillis),
+                Duration.ofMillis(options.heartbeatMillis),
+                options.mirrorRowBudget,
+                plan);
+    }
+
+    private void refuse(String name, Object value, String expected) {
+        wrong.add(name + ": " + value + " (expected: " + expected + ")");
+    }
+
+    private void range(String name, long value, long min, long max) {
+        if (value < min || value > max) {
+            refuse(name, value, min + ".." + max);
+        }
+    }
+
+    private String secret() {
+        String secret = options.secret;
+        if (secret == null || secret.length() < MIN_SECRET || secret.length() > MAX_SECRET) {
+            // Never the value itself: the message goes to logs.
+            refuse(
+                    "secret",
+                    secret == null ? "not set" : secret.length() + " characters",
+                    MIN_SECRET + ".." + MAX_SECRET + " characters, the same on every node");
+            return "";
+        }
+        return secret;
+    }
+
+    private Role role() {
+        boolean client = Boolean.TRUE.equals(ignite.isClientMode());
+        Role role = options.role == null ? (client ? Role.OBSERVER : Role.STORE) : options.role;
+        if (client && role == Role.STORE) {
+            refuse("role", role, "COMPUTE or OBSERVER on a client node");
+        }
+        return role;
+    }
+
+    private List<NodeExtension> extensions() {
+        List<NodeExtension> found = new ArrayList<>();
+        TreeSet<String> names = new TreeSet<>();
+        if (options.extensions == null) {
+            refuse("extensions", "null", "a list of beans");
+            return found;
+        }
+        for (int i = 0; i < options.extensions.size(); i++) {
+            NodeExtension extension = options.extensions.get(i);
+            String place = "extensions[" + i + "]";
+            if (extension == null) {
+                refuse(place, "null", "a bean that implements NodeExtension");
+                continue;
+            }
+            try {
+                String name = extension.name();
+                if (name == null || name.isBlank()) {
+                    refuse(place + ".name", "empty", "a name");
+                } else if (!names.add(name)) {
+                    refuse(place + ".name", name, "a name that no other extension has");
+                }
+                extension.validate();
+                found.add(extension);
+            } catch (RuntimeException e) {
+                wrong.add(place + ": " + describe(e));
+            }
+        }
+        return found;
+    }
+
+    private List<PoolDefinition> pools(List<NodeExtension> extensions) {
+        Map<String, PoolDefinition> found = new LinkedHashMap<>();
+        if (options.pools == null) {
+            refuse("pools", "null", "a list of beans");
+        } else {
+            for (int i = 0; i < options.pools.size(); i++) {
+                PoolBean bean = options.pools.get(i);
+                if (bean == null) {
+                    refuse("pools[" + i + "]", "null", "a bean of class io.mooncake.ignite.PoolBean");
+                    continue;
+                }
+                try {
+                    add(found, bean.toDefinition(), "pools[" + i + "]");
+                } catch (RuntimeException e) {
+                    wrong.add("pools[" + i + "]." + describe(e));
+                }
+            }
+        }
+        for (NodeExtension extension : extensions) {
+            try {
+                for (PoolDefinition pool : extension.pools()) {
+                    add(found, pool, "extension " + extension.name());
+                }
+            } catch (RuntimeException e) {
+                wrong.add("pools of extension " + extension.name() + ": " + describe(e));
+            }
+        }
+        return List.copyOf(found.values());
+    }
+
+    private void add(Map<String, PoolDefinition> found, PoolDefinition pool, String place) {
+        PoolDefinition before = found.putIfAbsent(pool.name(), pool);
+        if (before != null && !before.equals(pool)) {
+            refuse(
+                    place + ".name",
+                    pool.name(),
+                    "one identity a pool name; it differs by "
+                            + String.join(
+                                    ", ",
+                                    IdentityText.differences(
+                                            IdentityText.encode(before.identity()),
+                                            IdentityText.encode(pool.identity()))));
+        } else if (before != null && place.startsWith("pools[")) {
+            refuse(place + ".name", pool.name(), "a name that no other pool has");
+        }
+    }
+
+    private long dram(Role role, List<PoolDefinition> pools) {
+        if (role == Role.OBSERVER) {
+            if (options.dram != null) {
+                refuse("dram", options.dram, "not set where role is OBSERVER, which holds nothing");
+            }
+            return 0;
+        }
+        if (options.dram == null) {
+            if (pools.isEmpty() && role != Role.STORE) {
+                return 0;
+            }
+            refuse("dram", "not set", "a size such as 8GiB where role is " + role);
+            return 0;
+        }
+        long bytes;
+        try {
+            bytes = ByteSize.parse("dram", options.dram);
+        } catch (MooncakeException e) {
+            wrong.add(String.valueOf(e.getMessage()));
+            return 0;
+        }
+        long least = 4096;
+        for (PoolDefinition pool : pools) {
+            least = Math.max(least, LocalKvPool.blockStrideBytes(pool.identity()) + 4096);
+        }
+        least *= Math.max(1, pools.size());
+        if (bytes < least) {
+            refuse(
+                    "dram",
+                    options.dram,
+                    "at least " + least + " bytes, one block for each of " + pools.size() + " pools");
+        } else if (bytes > machineBytes) {
+            refuse(
+                    "dram",
+                    options.dram,
+                    "less than the " + ByteSize.format(machineBytes) + " of this machine or container");
+        }
+        return bytes;
+    }
+
+    private void ports() {
+        range("portFrom", options.portFrom, 1, 65_535);
+        range("portTo", options.portTo, 1, 65_535);
+        if (options.portTo - options.portFrom < 2) {
+            refuse("portFrom..portTo", options.portFrom + ".." + options.portTo, "at least three ports");
+            return;
+        }
+        if (ignite.getDiscoverySpi() instanceof TcpDiscoverySpi discovery
+                && !Boolean.TRUE.equals(ignite.isClientMode())) {
+            overlap("discovery", discovery.getLocalPort(), discovery.getLocalPortRange());
+        }
+        if (ignite.getCommunicationSpi() instanceof TcpCommunicationSpi communication) {
+            overlap("communication", communication.getLocalPort(), communication.getLocalPortRange());
+        }
+        ClientConnectorConfiguration connector = ignite.getClientConnectorConfiguration();
+        if (connector != null) {
+            overlap("client connector", connector.getPort(), connector.getPortRange());
+        }
+    }
+
+    private void overlap(String other, int from, int range) {
+        if (from > 0 && from <= options.portTo && options.portFrom <= from + range) {
+            refuse(
+                    "portFrom..portTo",
+                    options.portFrom + ".." + options.portTo,
+                    "no port of Ignite's " + other + " range " + from + ".." + (from + range));
+        }
+    }
+
+    private String host() {
+        String host = options.host != null ? options.host : Objects.requireNonNullElse(ignite.getLocalHost(), "");
+        if (host.isEmpty()) {
+            if (options.host != null) {
+                refuse("host", "empty", "an address of this machine");
+            }
+            return "";
+        }
+        try {
+            InetAddress address = InetAddress.getByName(host);
+            if (!address.isAnyLocalAddress() && NetworkInterface.getByInetAddress(address) == null) {
+                refuse("host", host, "an address of this machine");
+            }
+        } catch (UnknownHostException | SocketException e) {
+            refuse("host", host, "an address of this machine");
+        }
+        return host;
+    }
+
+    private MemoryPlan plan(long dram, List<NodeExtension> extensions) {
+        long demand = 0;
+        for (NodeExtension extension : extensions) {
+            demand += Math.max(0, extension.offHeapBytes());
+        }
+        MemoryPlan plan = MemoryPlan.of(ignite, dram, demand, machineBytes);
+        if (!plan.fits() && dram <= machineBytes) {
+            refuse(
+                    "memory plan",
+                    plan,
+                    "a sum within the machine or container; lower dram, -Xmx or the regions' maxSize");
+        }
+        return plan;
+    }
+
+    private static String describe(RuntimeException e) {
+        return e instanceof MooncakeException ? String.valueOf(e.getMessage()) : e.toString();
+    }
+}
