@@ -137,7 +137,7 @@ final class LlamaLayerMath {
     }
 
     static NDArray linear(NDArray x, NDArray weight) {
-        return JniUtils.linear((PtNDArray) x, (PtNDArray) weight, null);
+        return x.matMul(weight);
     }
 
     /** A view of rows [from, to) along {@code axis}. */

@@ -3,6 +3,7 @@ package io.mooncake.djl.llama;
 
 import ai.djl.ndarray.NDArray;
 import ai.djl.ndarray.NDManager;
+import ai.djl.ndarray.index.NDIndex;
 import ai.djl.ndarray.types.DataType;
 import ai.djl.ndarray.types.Shape;
 import ai.djl.pytorch.engine.PtNDArray;
@@ -13,8 +14,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * All weights of one model as F32 tensors, fused where one product serves several outputs. Linear layers are kept outputs x inputs, as in
- * the file.
+ * All weights of one model as F32 tensors, fused where one product serves several outputs. Linear layers are kept inputs x outputs, the
+ * file's order turned round: a product with one row (a decode step) then runs at the speed of memory, up to four times faster.
  *
  * <p>Rotary pairs: the file orders query and key rows for rotation of neighbours (2i, 2i+1). A rotation of halves (i, i + headSize/2) is
  * cheaper in tensor operations, so rows are reordered once here; queries and keys move alike, hence no product changes. The attention
@@ -25,11 +26,11 @@ import java.util.List;
  * @param embedding vocabulary x hidden
  * @param layers one entry a layer
  * @param finalNorm hidden
- * @param output vocabulary x hidden; the embedding itself where the file has none
+ * @param output hidden x vocabulary; a turned copy of the embedding where the file has none
  */
 record LlamaWeights(NDArray embedding, List<Layer> layers, NDArray finalNorm, NDArray output) {
 
-    /** One layer; {@code queryKeyValue} is (heads + 2 kvHeads) * headSize x hidden, {@code gateUp} 2 * feedForward x hidden. */
+    /** One layer; {@code queryKeyValue} is hidden x (heads + 2 kvHeads) * headSize, {@code gateUp} hidden x 2 * feedForward. */
     record Layer(
             NDArray attentionNorm,
             NDArray queryKeyValue,
@@ -46,36 +47,45 @@ record LlamaWeights(NDArray embedding, List<Layer> layers, NDArray finalNorm, ND
         }
         NDArray finalNorm = tensor(source, manager, "output_norm.weight", config.hidden());
         NDArray output = source.contains("output.weight")
-                ? tensor(source, manager, "output.weight", config.vocabulary(), config.hidden())
-                : embedding;
+                ? turned(source, manager, "output.weight", config.vocabulary(), config.hidden())
+                : turn(embedding, manager);
         return new LlamaWeights(embedding, List.copyOf(layers), finalNorm, output);
     }
 
     private static Layer loadLayer(WeightSource source, LlamaConfig c, NDManager manager, String prefix) {
         int queries = c.heads() * c.headSize();
-        int keys = c.kvHeads() * c.headSize();
-        NDArray fused = manager.create(new Shape(queries + 2L * keys, c.hidden()), DataType.FLOAT32);
-        FloatBuffer rows = floats(fused);
-        double scale = 1 / Math.sqrt(c.headSize());
-        readRotated(source, prefix + "attn_q.weight", c, c.heads(), (float) scale, part(rows, 0, queries, c.hidden()));
-        readRotated(source, prefix + "attn_k.weight", c, c.kvHeads(), 1, part(rows, queries, keys, c.hidden()));
-        source.read(prefix + "attn_v.weight", part(rows, queries + keys, keys, c.hidden()), keys, c.hidden());
-        NDArray gateUp = manager.create(new Shape(2L * c.feedForward(), c.hidden()), DataType.FLOAT32);
-        FloatBuffer both = floats(gateUp);
-        source.read(
-                prefix + "ffn_gate.weight", part(both, 0, c.feedForward(), c.hidden()), c.feedForward(), c.hidden());
-        source.read(
-                prefix + "ffn_up.weight",
-                part(both, c.feedForward(), c.feedForward(), c.hidden()),
-                c.feedForward(),
-                c.hidden());
         return new Layer(
                 tensor(source, manager, prefix + "attn_norm.weight", c.hidden()),
-                fused,
-                tensor(source, manager, prefix + "attn_output.weight", c.hidden(), queries),
+                queryKeyValue(source, c, manager, prefix),
+                turned(source, manager, prefix + "attn_output.weight", c.hidden(), queries),
                 tensor(source, manager, prefix + "ffn_norm.weight", c.hidden()),
-                gateUp,
-                tensor(source, manager, prefix + "ffn_down.weight", c.hidden(), c.feedForward()));
+                gateUp(source, c, manager, prefix),
+                turned(source, manager, prefix + "ffn_down.weight", c.hidden(), c.feedForward()));
+    }
+
+    private static NDArray queryKeyValue(WeightSource source, LlamaConfig c, NDManager manager, String prefix) {
+        int queries = c.heads() * c.headSize();
+        int keys = c.kvHeads() * c.headSize();
+        int width = c.hidden();
+        try (NDArray fused = manager.create(new Shape(queries + 2L * keys, width), DataType.FLOAT32)) {
+            FloatBuffer rows = floats(fused);
+            float scale = (float) (1 / Math.sqrt(c.headSize()));
+            readRotated(source, prefix + "attn_q.weight", c, c.heads(), scale, part(rows, 0, queries, width));
+            readRotated(source, prefix + "attn_k.weight", c, c.kvHeads(), 1, part(rows, queries, keys, width));
+            source.read(prefix + "attn_v.weight", part(rows, queries + keys, keys, width), keys, width);
+            return turn(fused, manager);
+        }
+    }
+
+    private static NDArray gateUp(WeightSource source, LlamaConfig c, NDManager manager, String prefix) {
+        int half = c.feedForward();
+        int width = c.hidden();
+        try (NDArray both = manager.create(new Shape(2L * half, width), DataType.FLOAT32)) {
+            FloatBuffer rows = floats(both);
+            source.read(prefix + "ffn_gate.weight", part(rows, 0, half, width), half, width);
+            source.read(prefix + "ffn_up.weight", part(rows, half, half, width), half, width);
+            return turn(both, manager);
+        }
     }
 
     /** Reads {@code heads} heads whose rows are ordered for neighbouring pairs and stores them ordered for halves. */
@@ -108,6 +118,22 @@ record LlamaWeights(NDArray embedding, List<Layer> layers, NDArray finalNorm, ND
         NDArray array = manager.create(new Shape(shape), DataType.FLOAT32);
         source.read(name, floats(array), shape);
         return array;
+    }
+
+    private static NDArray turned(WeightSource source, NDManager manager, String name, long... shape) {
+        try (NDArray rows = tensor(source, manager, name, shape)) {
+            return turn(rows, manager);
+        }
+    }
+
+    /** A contiguous copy of {@code matrix} with rows and columns swapped. */
+    private static NDArray turn(NDArray matrix, NDManager manager) {
+        Shape shape = matrix.getShape();
+        NDArray result = manager.create(new Shape(shape.get(1), shape.get(0)), DataType.FLOAT32);
+        try (NDArray view = matrix.transpose(1, 0)) {
+            result.set(new NDIndex(":"), view);
+        }
+        return result;
     }
 
     /** A writable view of a tensor we have just made, which is contiguous. */
