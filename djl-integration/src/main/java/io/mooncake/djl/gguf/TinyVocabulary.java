@@ -82,7 +82,7 @@ record TinyVocabulary(List<String> tokens, List<String> merges) {
         return words;
     }
 
-    /** The pair that occurs most, at least twice, as "left right"; the first in order among equals; empty where none is left. */
+    /** The pair that occurs most, as "left right"; the first in order among equals; empty where none is left. */
     private static String mostFrequentPair(Map<List<String>, Integer> words) {
         Map<String, Integer> pairs = new TreeMap<>();
         words.forEach((symbols, count) -> {
@@ -91,7 +91,7 @@ record TinyVocabulary(List<String> tokens, List<String> merges) {
             }
         });
         String best = "";
-        int bestCount = 1;
+        int bestCount = 0;
         for (Map.Entry<String, Integer> pair : pairs.entrySet()) {
             if (pair.getValue() > bestCount) {
                 best = pair.getKey();
