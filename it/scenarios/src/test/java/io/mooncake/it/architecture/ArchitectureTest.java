@@ -14,7 +14,6 @@ import com.tngtech.archunit.core.domain.JavaPackage;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
-import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.GeneralCodingRules;
 import java.util.Map;
 import java.util.TreeSet;
@@ -74,86 +73,116 @@ class ArchitectureTest {
     }
 
     @ArchTest
-    static final ArchRule memory_transfer_meetThroughAddressesOnly = noClasses()
-            .that()
-            .resideInAPackage("io.mooncake.memory..")
-            .should()
-            .dependOnClassesThat()
-            .resideInAPackage("io.mooncake.transfer..")
-            .because("they meet through address, length and handle");
+    static void memory_transfer_meetThroughAddressesOnly(JavaClasses all) {
+        noClasses()
+                .that()
+                .resideInAPackage("io.mooncake.memory..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("io.mooncake.transfer..")
+                .because("they meet through address, length and handle")
+                .check(all);
+    }
 
     @ArchTest
-    static final ArchRule ignite_outsideItsRooms_isUnknown = noClasses()
-            .that()
-            .resideInAnyPackage(LIBRARIES)
-            .and(not(resideInAnyPackage("io.mooncake.ignite..", "io.mooncake.transfer.ignite..", "io.mooncake.djl")))
-            .should()
-            .dependOnClassesThat()
-            .resideInAPackage("org.apache.ignite..")
-            .because("pool, engine, index and scheduler run without Ignite; djl's root holds the node extension");
+    static void ignite_outsideItsRooms_isUnknown(JavaClasses all) {
+        noClasses()
+                .that()
+                .resideInAnyPackage(LIBRARIES)
+                .and(not(
+                        resideInAnyPackage("io.mooncake.ignite..", "io.mooncake.transfer.ignite..", "io.mooncake.djl")))
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("org.apache.ignite..")
+                .because("pool, engine, index and scheduler run without Ignite; djl's root holds the node extension")
+                .check(all);
+    }
 
     @ArchTest
-    static final ArchRule igniteInternals_outsideTheAdapter_areUnknown = noClasses()
-            .that()
-            .resideOutsideOfPackage("io.mooncake.ignite.adapter..")
-            .should()
-            .dependOnClassesThat()
-            .resideInAPackage("org.apache.ignite.internal..")
-            .because("one adapter stands between us and what changes with each Ignite release");
+    static void igniteInternals_outsideTheAdapter_areUnknown(JavaClasses all) {
+        noClasses()
+                .that()
+                .resideOutsideOfPackage("io.mooncake.ignite.adapter..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("org.apache.ignite.internal..")
+                .because("one adapter stands between us and what changes with each Ignite release")
+                .check(all);
+    }
 
     @ArchTest
-    static final ArchRule djl_outsideItsModule_isUnknown = noClasses()
-            .that()
-            .resideInAnyPackage(LIBRARIES)
-            .and(not(resideInAnyPackage("io.mooncake.djl..")))
-            .should()
-            .dependOnClassesThat()
-            .resideInAPackage("ai.djl..");
+    static void djl_outsideItsModule_isUnknown(JavaClasses all) {
+        noClasses()
+                .that()
+                .resideInAnyPackage(LIBRARIES)
+                .and(not(resideInAnyPackage("io.mooncake.djl..")))
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("ai.djl..")
+                .check(all);
+    }
 
     @ArchTest
-    static final ArchRule arrow_inTransport_isUnknown = noClasses()
-            .that()
-            .resideInAnyPackage("io.mooncake.transfer..", "io.mooncake.natives..", "io.mooncake.base..")
-            .should()
-            .dependOnClassesThat()
-            .resideInAPackage("org.apache.arrow..")
-            .because("registered memory is an address and a length, whoever allocated it");
+    static void arrow_inTransport_isUnknown(JavaClasses all) {
+        noClasses()
+                .that()
+                .resideInAnyPackage("io.mooncake.transfer..", "io.mooncake.natives..", "io.mooncake.base..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("org.apache.arrow..")
+                .because("registered memory is an address and a length, whoever allocated it")
+                .check(all);
+    }
 
     @ArchTest
-    static final ArchRule conductor_isPlainJava = classes()
-            .that()
-            .resideInAPackage("io.mooncake.conductor..")
-            .should()
-            .onlyDependOnClassesThat()
-            .resideInAnyPackage(
-                    "java..",
-                    "org.jspecify..",
-                    "org.slf4j..",
-                    "io.mooncake.conductor..",
-                    "io.mooncake.memory..",
-                    "io.mooncake.base..")
-            .because("a simulation drives the scheduler");
+    static void conductor_isPlainJava(JavaClasses all) {
+        classes()
+                .that()
+                .resideInAPackage("io.mooncake.conductor..")
+                .should()
+                .onlyDependOnClassesThat()
+                .resideInAnyPackage(
+                        "java..",
+                        "org.jspecify..",
+                        "org.slf4j..",
+                        "io.mooncake.conductor..",
+                        "io.mooncake.memory..",
+                        "io.mooncake.base..")
+                .because("a simulation drives the scheduler")
+                .check(all);
+    }
 
     @ArchTest
-    static final ArchRule base_isPlainJava = classes()
-            .that()
-            .resideInAPackage("io.mooncake.base..")
-            .should()
-            .onlyDependOnClassesThat()
-            .resideInAnyPackage("java..", "org.jspecify..", "io.mooncake.base..");
+    static void base_isPlainJava(JavaClasses all) {
+        classes()
+                .that()
+                .resideInAPackage("io.mooncake.base..")
+                .should()
+                .onlyDependOnClassesThat()
+                .resideInAnyPackage("java..", "org.jspecify..", "io.mooncake.base..")
+                .check(all);
+    }
 
     @ArchTest
-    static final ArchRule libraries_standardStreams_areNotUsed =
-            noClasses().that().resideInAnyPackage(LIBRARIES).should(GeneralCodingRules.ACCESS_STANDARD_STREAMS);
+    static void libraries_standardStreams_areNotUsed(JavaClasses all) {
+        noClasses()
+                .that()
+                .resideInAnyPackage(LIBRARIES)
+                .should(GeneralCodingRules.ACCESS_STANDARD_STREAMS)
+                .check(all);
+    }
 
     @ArchTest
-    static final ArchRule libraries_javaSerialization_isNotUsed = noClasses()
-            .that()
-            .resideInAnyPackage("io.mooncake.transfer..", "io.mooncake.memory..", "io.mooncake.natives..")
-            .should()
-            .dependOnClassesThat()
-            .haveFullyQualifiedName("java.io.ObjectInputStream")
-            .because("frames are parsed by hand; no object is ever read from a peer");
+    static void libraries_javaSerialization_isNotUsed(JavaClasses all) {
+        noClasses()
+                .that()
+                .resideInAnyPackage("io.mooncake.transfer..", "io.mooncake.memory..", "io.mooncake.natives..")
+                .should()
+                .dependOnClassesThat()
+                .haveFullyQualifiedName("java.io.ObjectInputStream")
+                .because("frames are parsed by hand; no object is ever read from a peer")
+                .check(all);
+    }
 
     @ArchTest
     static void packages_everyone_isNullMarked(JavaClasses all) {
