@@ -3,6 +3,8 @@ package io.mooncake.ignite;
 
 import io.mooncake.ignite.conductor.ClusterRouter;
 import io.mooncake.ignite.internal.NodeComponent;
+import io.mooncake.ignite.mirror.SqlMirror;
+import io.mooncake.ignite.query.NodeQueries;
 import java.util.List;
 
 /** The parts that every node runs besides its pool, in starting order. */
@@ -10,6 +12,6 @@ final class NodeParts {
     private NodeParts() {}
 
     static List<NodeComponent> create() {
-        return List.of(new ClusterRouter());
+        return List.of(new ClusterRouter(), new NodeQueries(), new SqlMirror());
     }
 }

@@ -43,6 +43,11 @@ public final class IgniteAdapter implements AutoCloseable {
         return context.localNodeId();
     }
 
+    /** Whether a SQL engine is on the class path. */
+    public boolean sqlAvailable() {
+        return context.query().moduleEnabled();
+    }
+
     /** Publishes a node attribute; only before the node joins. Values are JDK types, so that nodes without our jars can read them. */
     public void addNodeAttribute(String name, Object value) {
         context.addNodeAttribute(name, value);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.mirror;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What this node believes to have in the cache, against what it wants there. A row whose write has not been confirmed is remembered as
+ * unknown: it is written again while it is wanted and removed once it is not, so that no failure leaves an orphan.
+ *
+ * <p>Threading: one thread at a time.
+ */
+final class MirrorDiff {
+    // null: unknown, possibly in the cache with some content.
+    private final Map<String, @Nullable PrefixRow> written = new HashMap<>();
+
+    /** Rows to be written so that the cache shows {@code wanted}. */
+    Map<String, PrefixRow> toWrite(Map<String, PrefixRow> wanted) {
+        Map<String, PrefixRow> changed = new HashMap<>();
+        wanted.forEach((key, row) -> {
+            if (!row.equals(written.get(key))) {
+                changed.put(key, row);
+            }
+        });
+        return changed;
+    }
+
+    /** Keys to be removed so that the cache shows {@code wanted}. */
+    List<String> toRemove(Map<String, PrefixRow> wanted) {
+        List<String> gone = new ArrayList<>();
+        for (String key : written.keySet()) {
+            if (!wanted.containsKey(key)) {
+                gone.add(key);
+            }
+        }
+        return gone;
+    }
+
+    /** {@code keys} are about to be written. */
+    void writing(Iterable<String> keys) {
+        keys.forEach(key -> written.put(key, null));
+    }
+
+    /** The cache confirmed {@code rows}. */
+    void wrote(Map<String, PrefixRow> rows) {
+        written.putAll(rows);
+    }
+
+    /** The cache confirmed the removal of {@code keys}. */
+    void removed(Iterable<String> keys) {
+        keys.forEach(written::remove);
+    }
+
+    /** The cache may have lost anything: write all again. */
+    void distrust() {
+        written.replaceAll((key, row) -> null);
+    }
+
+    /** Rows that may be in the cache. */
+    int rows() {
+        return written.size();
+    }
+}

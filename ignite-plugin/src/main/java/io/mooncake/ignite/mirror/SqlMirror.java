@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.mirror;
+
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.ignite.internal.Members;
+import io.mooncake.ignite.internal.NodeComponent;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.memory.BlockView;
+import io.mooncake.memory.LocalKvPool;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.cluster.ClusterNode;
+import org.apache.ignite.cluster.ClusterState;
+import org.apache.ignite.configuration.IgniteConfiguration;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps {@code MOONCAKE.PREFIXES} like this node's pools. Each pass reads the pools, cuts them into runs, compares with what was written
+ * before and writes the difference. Nothing is remembered that a pass could not find again, so a failed write, a lost partition or an
+ * inactive cluster needs no repair besides the next pass.
+ *
+ * <p>Passes follow each other after {@value #PASS_MILLIS} ms, or after four times their own length when the pool is so large that a pass
+ * takes longer: the mirror never uses more than a fifth of a core. Every {@value #REWRITE_MILLIS} ms, and after a loss of nodes or a
+ * change of the cluster's state, all rows are written again.
+ *
+ * <p>Threading: passes run one at a time on worker threads; fields marked so are written there only.
+ */
+public final class SqlMirror implements NodeComponent, Members.Listener {
+    private static final long PASS_MILLIS = 200;
+    private static final long RETRY_MILLIS = 2_000;
+    private static final long SWEEP_MILLIS = 10_000;
+    private static final long REWRITE_MILLIS = 60_000;
+    private static final Logger LOG = LoggerFactory.getLogger(SqlMirror.class);
+
+    private final AtomicLong passes = new AtomicLong();
+    private final AtomicLong rowsWritten = new AtomicLong();
+    private final AtomicLong rowsRemoved = new AtomicLong();
+    private final AtomicLong rowsOverBudget = new AtomicLong();
+    private final AtomicLong failures = new AtomicLong();
+    private volatile int rows;
+    private volatile boolean paused = true;
+    private volatile boolean stopped;
+    private volatile boolean membersLost;
+    // Below: by passes only.
+    private final MirrorDiff diff = new MirrorDiff();
+    private @Nullable PrefixCache cache;
+    private @Nullable ClusterState lastState;
+    private long sweptNanos;
+    private long rewrittenNanos;
+
+    @Override
+    public void initExtensions(NodeServices services, IgniteConfiguration config) {
+        if (isStore(services) && !config.isClientMode()) {
+            MirrorRegion.install(config, services.settings().mirrorRowBudget());
+        }
+    }
+
+    @Override
+    public void start(NodeServices services) {
+        if (!isStore(services)) {
+            return;
+        }
+        var adapter = services.adapter();
+        String registry = "mooncake.mirror";
+        adapter.registerMetric(registry, "rows", "Rows of this node in MOONCAKE.PREFIXES.", () -> (long) rows);
+        adapter.registerMetric(registry, "rowsWritten", "Rows written since start.", rowsWritten::get);
+        adapter.registerMetric(registry, "rowsRemoved", "Rows removed since start.", rowsRemoved::get);
+        adapter.registerMetric(
+                registry, "rowsOverBudget", "Runs left out of the last pass by the row budget.", rowsOverBudget::get);
+        adapter.registerMetric(registry, "passes", "Passes finished since start.", passes::get);
+        adapter.registerMetric(registry, "failures", "Passes that failed and were tried again.", failures::get);
+        adapter.registerMetric(
+                registry,
+                "paused",
+                "1 while the cluster takes no writes: inactive or read-only.",
+                () -> paused ? 1L : 0L);
+        services.members().addListener(this);
+    }
+
+    @Override
+    public void onIgniteStart(NodeServices services) {
+        if (!isStore(services)) {
+            return;
+        }
+        if (!services.adapter().sqlAvailable()) {
+            LOG.info("No SQL engine on the class path: MOONCAKE.PREFIXES is kept but can be read by scan queries only."
+                    + " Add ignite-indexing or ignite-calcite for SQL.");
+        }
+        cache = new PrefixCache(services.ignite(), services.adapter().localNodeId());
+        later(services, 0);
+    }
+
+    @Override
+    public void onIgniteStop() {
+        stopped = true;
+    }
+
+    @Override
+    public void onLeft(Member member) {
+        membersLost = true;
+    }
+
+    private static boolean isStore(NodeServices services) {
+        return services.settings().role() == Role.STORE;
+    }
+
+    private void later(NodeServices services, long millis) {
+        if (stopped) {
+            return;
+        }
+        try {
+            services.scheduler()
+                    .schedule(() -> services.workers().execute(() -> run(services)), millis, TimeUnit.MILLISECONDS);
+        } catch (RejectedExecutionException e) {
+            LOG.debug("SQL mirror: the node stops");
+        }
+    }
+
+    private void run(NodeServices services) {
+        if (stopped) {
+            return;
+        }
+        long begun = services.nanoClock().getAsLong();
+        long next = PASS_MILLIS;
+        try {
+            pass(services, begun);
+            passes.incrementAndGet();
+        } catch (RuntimeException e) {
+            next = RETRY_MILLIS;
+            diff.distrust();
+            if (cache != null) {
+                cache.reset();
+            }
+            if (!stopped && failures.getAndIncrement() == 0) {
+                LOG.info(
+                        "SQL mirror: a pass failed and will be tried again ({}); see metric mooncake.mirror.failures",
+                        e.toString());
+            }
+        }
+        long took = TimeUnit.NANOSECONDS.toMillis(services.nanoClock().getAsLong() - begun);
+        later(services, Math.max(next, 4 * took));
+    }
+
+    private void pass(NodeServices services, long now) {
+        PrefixCache open = cache;
+        if (open == null || !writable(services.ignite())) {
+            return;
+        }
+        open.open();
+        if (membersLost || now - rewrittenNanos > TimeUnit.MILLISECONDS.toNanos(REWRITE_MILLIS)) {
+            // Before the flag is cleared nothing was read; a loss during this pass sets it again.
+            boolean lost = membersLost;
+            membersLost = false;
+            diff.distrust();
+            rewrittenNanos = now;
+            if (lost) {
+                sweptNanos = now - TimeUnit.MILLISECONDS.toNanos(SWEEP_MILLIS) - 1;
+            }
+        }
+        if (now - sweptNanos > TimeUnit.MILLISECONDS.toNanos(SWEEP_MILLIS)) {
+            rowsRemoved.addAndGet(open.sweep(alive(services)::contains));
+            sweptNanos = now;
+        }
+        Map<String, PrefixRow> wanted = wanted(services, open);
+        List<String> gone = diff.toRemove(wanted);
+        open.remove(gone, diff);
+        rowsRemoved.addAndGet(gone.size());
+        Map<String, PrefixRow> changed = diff.toWrite(wanted);
+        open.put(changed, diff);
+        rowsWritten.addAndGet(changed.size());
+        rows = diff.rows();
+    }
+
+    /** Whether the cluster takes writes. A cluster that was switched off has lost the rows of an in-memory cache. */
+    private boolean writable(Ignite ignite) {
+        ClusterState state = ignite.cluster().state();
+        if (state != lastState) {
+            lastState = state;
+            diff.distrust();
+        }
+        paused = state != ClusterState.ACTIVE;
+        return !paused;
+    }
+
+    private static Set<UUID> alive(NodeServices services) {
+        Set<UUID> ids = new HashSet<>();
+        for (ClusterNode node : services.adapter().aliveNodes()) {
+            ids.add(node.id());
+        }
+        return ids;
+    }
+
+    private Map<String, PrefixRow> wanted(NodeServices services, PrefixCache open) {
+        List<Map.Entry<String, PrefixRow>> found = new ArrayList<>();
+        services.localPools().forEach((name, pool) -> collect(services, open, name, pool, found));
+        int budget = services.settings().mirrorRowBudget();
+        rowsOverBudget.set(Math.max(0, found.size() - budget));
+        if (found.size() > budget) {
+            found.sort(Comparator.comparingLong(
+                            (Map.Entry<String, PrefixRow> row) -> row.getValue().hits())
+                    .reversed()
+                    .thenComparing(Map.Entry::getKey));
+        }
+        Map<String, PrefixRow> wanted = new HashMap<>(found.size() * 2);
+        found.stream().limit(budget).forEach(row -> wanted.put(row.getKey(), row.getValue()));
+        return wanted;
+    }
+
+    private static void collect(
+            NodeServices services,
+            PrefixCache open,
+            String name,
+            LocalKvPool pool,
+            List<Map.Entry<String, PrefixRow>> found) {
+        List<BlockView> views = new ArrayList<>();
+        pool.forEachView(views::add);
+        int blockTokens = pool.identity().blockTokens();
+        for (Run run : RunBuilder.build(views)) {
+            found.add(Map.entry(
+                    open.key(name, run),
+                    new PrefixRow(
+                            name,
+                            run.last(),
+                            (run.depth() + 1) * blockTokens,
+                            1 + services.index().holderCount(name, run.last()),
+                            run.hits(),
+                            run.depth(),
+                            run.blocks(),
+                            run.bytes())));
+        }
+    }
+}

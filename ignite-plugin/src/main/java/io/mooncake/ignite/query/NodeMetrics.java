@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.query;
+
+import io.mooncake.ignite.adapter.IgniteAdapter;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.memory.MissReason;
+import io.mooncake.memory.PoolStatistics;
+import io.mooncake.transfer.TransferStatistics;
+import java.util.function.ToLongFunction;
+
+/**
+ * The node's figures in Ignite's metric registries {@code mooncake.pool} and {@code mooncake.transfer}, and with them in SYS.METRICS, JMX
+ * and every exporter. Sums over the node's pools, read when somebody looks.
+ */
+final class NodeMetrics {
+    static final String POOL = "mooncake.pool";
+    static final String TRANSFER = "mooncake.transfer";
+
+    private final NodeServices services;
+    private final IgniteAdapter adapter;
+
+    private NodeMetrics(NodeServices services) {
+        this.services = services;
+        this.adapter = services.adapter();
+    }
+
+    static void register(NodeServices services) {
+        NodeMetrics metrics = new NodeMetrics(services);
+        metrics.registerPool();
+        metrics.registerTransfer();
+    }
+
+    private void registerPool() {
+        pool("blocks", "Blocks held now.", PoolStatistics::blocks);
+        pool("capacityBlocks", "Blocks that fit.", PoolStatistics::capacityBlocks);
+        pool("freeBlocks", "Blocks free now.", PoolStatistics::freeBlocks);
+        pool("stored", "Blocks stored since start.", PoolStatistics::stored);
+        pool("evictions", "Blocks evicted since start.", PoolStatistics::evicted);
+        pool("allocationFailures", "Times no block was free or could be freed.", PoolStatistics::allocationFailures);
+        pool("leases", "Leases, pins and writers open now.", PoolStatistics::openLeases);
+        pool("lookups", "Look-ups since start.", PoolStatistics::lookups);
+        pool("requestedTokens", "Tokens of the prompts looked up.", PoolStatistics::requestedTokens);
+        pool("localHitTokens", "Tokens reused from this node's memory.", PoolStatistics::localTokens);
+        pool("remoteHitTokens", "Tokens fetched from peers and reused.", PoolStatistics::remoteTokens);
+        pool(
+                "missedTokens",
+                "Tokens of prompts that were not reused.",
+                stats -> Math.max(0, stats.requestedTokens() - stats.localTokens() - stats.remoteTokens()));
+        for (MissReason reason : MissReason.values()) {
+            pool("misses." + reason.name(), "Look-ups that ended for this reason.", stats -> stats.misses()
+                    .getOrDefault(reason, 0L));
+        }
+        adapter.registerMetric(
+                POOL, "indexEntries", "Blocks of other nodes in this node's index.", () -> services.index()
+                        .entries());
+    }
+
+    private void registerTransfer() {
+        transfer("bytesFetched", "Bytes read from peers.", TransferStatistics::bytesRead);
+        transfer("bytesServed", "Bytes that peers read from here.", TransferStatistics::bytesServed);
+        transfer("bytesWritten", "Bytes written to peers.", TransferStatistics::bytesWritten);
+        transfer("bytesReceived", "Bytes that peers wrote here.", TransferStatistics::bytesReceived);
+        transfer("requestsServed", "Data-plane requests answered with bytes.", TransferStatistics::requestsServed);
+        transfer("requestsRefused", "Data-plane requests refused.", TransferStatistics::requestsRefused);
+        transfer("leasesGranted", "Blocks granted to peers.", TransferStatistics::leasesGranted);
+        transfer("leasesOpen", "Blocks granted to peers now.", TransferStatistics::leasesOpen);
+        transfer(
+                "authenticationFailures",
+                "Connections and messages that did not prove the secret.",
+                TransferStatistics::authenticationFailures);
+    }
+
+    private void pool(String name, String description, ToLongFunction<PoolStatistics> value) {
+        adapter.registerMetric(POOL, name, description, () -> services.localPools().values().stream()
+                .mapToLong(pool -> value.applyAsLong(pool.stats()))
+                .sum());
+    }
+
+    private void transfer(String name, String description, ToLongFunction<TransferStatistics> value) {
+        adapter.registerMetric(
+                TRANSFER,
+                name,
+                description,
+                () -> value.applyAsLong(services.engine().statistics()));
+    }
+}
