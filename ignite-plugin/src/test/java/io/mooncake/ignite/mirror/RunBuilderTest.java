@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.mirror;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.BlockView;
+import io.mooncake.memory.StoredBlock;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+class RunBuilderTest {
+    private static final BlockKey ROOT = key(-1);
+
+    @Test
+    void build_noBlocks_noRuns() {
+        assertThat(RunBuilder.build(List.of())).isEmpty();
+    }
+
+    @Test
+    void build_oneChain_oneRunWithHitsOfItsEnd() {
+        List<BlockView> chain = chain(0, 5);
+
+        assertThat(RunBuilder.build(chain)).containsExactly(new Run(key(0), key(4), 4, 5, 500, 4));
+    }
+
+    @Test
+    void build_longChain_isCutEvery32() {
+        List<Run> runs = RunBuilder.build(chain(0, 70));
+
+        assertThat(runs)
+                .extracting(Run::blocks, Run::depth)
+                .containsExactlyInAnyOrder(tuple(32, 31), tuple(32, 63), tuple(6, 69));
+    }
+
+    @Test
+    void build_branch_cutsBeforeIt() {
+        List<BlockView> blocks = chain(0, 3);
+        blocks.add(view(key(100), key(2), 3));
+        blocks.add(view(key(101), key(100), 4));
+        blocks.add(view(key(200), key(2), 3));
+
+        assertThat(RunBuilder.build(blocks))
+                .extracting(run -> run.first().word3(), run -> run.last().word3())
+                .containsExactlyInAnyOrder(tuple(0L, 2L), tuple(100L, 101L), tuple(200L, 200L));
+    }
+
+    @Test
+    void build_promptsWithCommonRoot_firstBlocksAreRunsOfTheirOwn() {
+        List<BlockView> blocks = chain(0, 2);
+        blocks.add(view(key(50), ROOT, 0));
+
+        assertThat(RunBuilder.build(blocks)).hasSize(2);
+    }
+
+    @Test
+    void build_gap_startsANewRun() {
+        List<BlockView> blocks = chain(0, 6);
+        blocks.remove(3);
+
+        assertThat(RunBuilder.build(blocks))
+                .extracting(Run::depth, Run::blocks)
+                .containsExactlyInAnyOrder(tuple(2, 3), tuple(5, 2));
+    }
+
+    @Test
+    void build_randomTrees_everyBlockIsInOneRunAndOrderDoesNotMatter() {
+        long seed = Long.getLong("mooncake.seed", System.nanoTime());
+        System.out.println("mooncake.seed=" + seed);
+        Random random = new Random(seed);
+        for (int round = 0; round < 50; round++) {
+            List<BlockView> tree = randomTree(random, 1 + random.nextInt(400));
+            List<Run> runs = RunBuilder.build(tree);
+            assertThat(runs.stream().mapToInt(Run::blocks).sum()).isEqualTo(tree.size());
+            assertThat(runs).allMatch(run -> run.blocks() >= 1 && run.blocks() <= RunBuilder.MAX_BLOCKS);
+            assertThat(runs.stream().map(Run::first).distinct()).hasSize(runs.size());
+            requireChains(tree, runs);
+            Collections.shuffle(tree, random);
+            Set<Run> again = new HashSet<>(RunBuilder.build(tree));
+            assertThat(again).isEqualTo(new HashSet<>(runs));
+        }
+    }
+
+    /** Walks each run from its end to its start by parents: an oracle that shares no code with the builder. */
+    private static void requireChains(List<BlockView> tree, List<Run> runs) {
+        Map<BlockKey, StoredBlock> byKey = new HashMap<>();
+        Map<BlockKey, Integer> children = new HashMap<>();
+        for (BlockView view : tree) {
+            byKey.put(view.block().key(), view.block());
+            children.merge(view.block().parent(), 1, Integer::sum);
+        }
+        for (Run run : runs) {
+            StoredBlock block = byKey.get(run.last());
+            for (int i = 1; i < run.blocks(); i++) {
+                assertThat(children.get(block.parent())).isEqualTo(1);
+                block = byKey.get(block.parent());
+            }
+            assertThat(block.key()).isEqualTo(run.first());
+        }
+    }
+
+    private static List<BlockView> randomTree(Random random, int size) {
+        List<BlockView> tree = new ArrayList<>();
+        for (int i = 0; i < size; i++) {
+            // Mostly on at the newest block, so that long chains come up too.
+            int at = tree.isEmpty() || random.nextInt(40) == 0
+                    ? -1
+                    : random.nextInt(10) == 0 ? random.nextInt(i) : i - 1;
+            tree.add(
+                    at < 0
+                            ? view(key(i), ROOT, 0)
+                            : view(
+                                    key(i),
+                                    tree.get(at).block().key(),
+                                    tree.get(at).block().depth() + 1));
+        }
+        return tree;
+    }
+
+    private static List<BlockView> chain(int from, int blocks) {
+        List<BlockView> chain = new ArrayList<>();
+        for (int i = 0; i < blocks; i++) {
+            chain.add(view(key(from + i), i == 0 ? ROOT : key(from + i - 1), i));
+        }
+        return chain;
+    }
+
+    private static BlockView view(BlockKey key, BlockKey parent, int depth) {
+        return new BlockView(
+                new StoredBlock(key, parent, depth, new int[64], 1, "default"), "DRAM", 100, depth, 0, 0, false);
+    }
+
+    private static BlockKey key(long id) {
+        return new BlockKey(id * 0x9E3779B97F4A7C15L, 0, 0, id);
+    }
+}
