@@ -7,6 +7,7 @@ import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.index.ClusterIndex;
+import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.transfer.TransferEngine;
@@ -56,6 +57,9 @@ public interface NodeServices {
 
     /** Hears of every block stored in or removed from this node's pools, in order, in batches, on one thread. Add it in start. */
     void addBlockListener(BlockEventListener listener);
+
+    /** Hears of every fetch of blocks from a peer, on the fetching thread. Add it in start. */
+    void addFetchListener(FetchListener listener);
 
     /** For timed work that never blocks. */
     ScheduledExecutorService scheduler();

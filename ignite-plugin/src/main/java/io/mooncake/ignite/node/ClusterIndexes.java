@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.node;
+
+import io.mooncake.ignite.config.IdentityText;
+import io.mooncake.ignite.feed.HolderSink;
+import io.mooncake.ignite.index.ClusterIndex;
+import io.mooncake.ignite.index.Holding;
+import io.mooncake.ignite.index.PoolIndex;
+import io.mooncake.ignite.index.PoolIndex.Run;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.ignite.internal.Members;
+import io.mooncake.ignite.pool.Holders;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.Tenant;
+import io.mooncake.transfer.PeerAddress;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The indexes of all pools that any member names. Membership is asked at every look-up, so that a node which left is never returned, even
+ * before its entries are cleared.
+ */
+final class ClusterIndexes implements ClusterIndex {
+    private final Members members;
+    private final Map<String, PoolIndex> pools = new ConcurrentHashMap<>();
+
+    ClusterIndexes(Members members) {
+        this.members = members;
+    }
+
+    /** Makes the index of a pool, once. Members agree on the identity: another one is refused when they join. */
+    PoolIndex define(String pool, KvIdentity identity) {
+        return pools.computeIfAbsent(pool, name -> new PoolIndex(identity));
+    }
+
+    @Nullable
+    PoolIndex find(String pool) {
+        return pools.get(pool);
+    }
+
+    /** Where the followers of {@code member} write, by pool. */
+    Map<String, HolderSink> sinks(Member member) {
+        Map<String, HolderSink> sinks = new HashMap<>();
+        member.pools()
+                .forEach((pool, identity) -> sinks.put(
+                        pool, define(pool, IdentityText.parse(identity)).sink(member.nodeId())));
+        return sinks;
+    }
+
+    /** What the pool {@code pool} asks when its local match ends. */
+    Holders holders(String pool) {
+        return new Holders() {
+            @Override
+            public List<Run> runs(List<BlockKey> keys, int from) {
+                return living(pool, keys, from);
+            }
+
+            @Override
+            public @Nullable PeerAddress address(UUID nodeId) {
+                return members.find(nodeId).map(Member::address).orElse(null);
+            }
+        };
+    }
+
+    @Override
+    public List<Holding> holders(String pool, Tenant tenant, int[] tokens) {
+        PoolIndex index = pools.get(pool);
+        if (index == null) {
+            return List.of();
+        }
+        int blockTokens = index.identity().blockTokens();
+        return living(pool, index.keys(tenant, tokens), 0).stream()
+                .map(run -> new Holding(run.nodeId(), run.blocks() * blockTokens))
+                .toList();
+    }
+
+    private List<Run> living(String pool, List<BlockKey> keys, int from) {
+        PoolIndex index = pools.get(pool);
+        return index == null
+                ? List.of()
+                : index.runs(keys, from).stream()
+                        .filter(run -> members.find(run.nodeId()).isPresent())
+                        .toList();
+    }
+
+    @Override
+    public int holderCount(String pool, BlockKey key) {
+        PoolIndex index = pools.get(pool);
+        return index == null ? 0 : index.holderCount(key);
+    }
+
+    @Override
+    public long entries() {
+        return pools.values().stream().mapToLong(PoolIndex::entries).sum();
+    }
+}

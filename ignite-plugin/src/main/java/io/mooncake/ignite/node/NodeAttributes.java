@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.node;
+
+import io.mooncake.ignite.PoolDefinition;
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.config.IdentityText;
+import io.mooncake.ignite.config.MooncakeSettings;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.transfer.PeerAddress;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import org.apache.ignite.cluster.ClusterNode;
+
+/**
+ * What a node says about itself in Ignite's node attributes. JDK types only, so that nodes without our jars live beside it.
+ */
+public final class NodeAttributes {
+    /** Text form of the engine's {@link PeerAddress}. */
+    public static final String ENDPOINT = "mooncake.endpoint";
+    /** Name of the {@link Role}. */
+    public static final String ROLE = "mooncake.role";
+    /** Protocol versions spoken: {@code min..max}. */
+    public static final String PROTOCOL = "mooncake.protocol";
+    /** {@code Map<String, String>}: pool name to canonical identity text. */
+    public static final String POOLS = "mooncake.pools";
+    /** Proof that the node knows the secret, for its own id alone. */
+    public static final String PROOF = "mooncake.proof";
+    /** {@code "true"} where the service runs. */
+    public static final String SERVICE = "mooncake.service";
+
+    /** Oldest protocol that this version speaks. */
+    public static final int PROTOCOL_MIN = 1;
+    /** Newest protocol that this version speaks. */
+    public static final int PROTOCOL_MAX = 1;
+
+    private NodeAttributes() {}
+
+    /** All attributes of a node. */
+    static Map<String, Object> of(MooncakeSettings settings, UUID nodeId, PeerAddress address, boolean client) {
+        HashMap<String, String> pools = new HashMap<>();
+        for (PoolDefinition pool : settings.pools()) {
+            pools.put(pool.name(), IdentityText.encode(pool.identity()));
+        }
+        Map<String, Object> attributes = new HashMap<>();
+        attributes.put(ENDPOINT, address.encode());
+        attributes.put(ROLE, settings.role().name());
+        attributes.put(PROTOCOL, PROTOCOL_MIN + ".." + PROTOCOL_MAX);
+        attributes.put(POOLS, pools);
+        attributes.put(PROOF, proof(settings.secret(), nodeId));
+        if (settings.role() != Role.OBSERVER && !client) {
+            attributes.put(SERVICE, "true");
+        }
+        return attributes;
+    }
+
+    /** HMAC-SHA256 of the node's id under the secret, in hexadecimal: shows knowledge of it and is of no use to another node. */
+    static String proof(String secret, UUID nodeId) {
+        try {
+            Mac mac = Mac.getInstance("HmacSHA256");
+            mac.init(new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
+            byte[] digest = mac.doFinal(("mooncake-join|" + nodeId).getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(digest);
+        } catch (GeneralSecurityException e) {
+            throw new IllegalStateException("every JDK has HmacSHA256", e);
+        }
+    }
+
+    /** The member that {@code node} is, or empty for nodes without the plugin. */
+    static Optional<Member> member(ClusterNode node, UUID localId) {
+        Object endpoint = node.attribute(ENDPOINT);
+        Object role = node.attribute(ROLE);
+        if (!(endpoint instanceof String text) || !(role instanceof String roleName)) {
+            return Optional.empty();
+        }
+        return Arrays.stream(Role.values())
+                .filter(known -> known.name().equals(roleName))
+                .findFirst()
+                .map(known -> new Member(
+                        node.id(),
+                        String.valueOf(node.consistentId()),
+                        known,
+                        PeerAddress.parse(text),
+                        pools(node),
+                        node.id().equals(localId)));
+    }
+
+    /** The pools of {@code node}, empty when it names none. */
+    static Map<String, String> pools(ClusterNode node) {
+        Map<String, String> pools = new HashMap<>();
+        if (node.attribute(POOLS) instanceof Map<?, ?> found) {
+            found.forEach((name, identity) -> pools.put(String.valueOf(name), String.valueOf(identity)));
+        }
+        return pools;
+    }
+}

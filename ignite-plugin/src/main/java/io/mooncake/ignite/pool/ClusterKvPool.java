@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.pool;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.ignite.index.PoolIndex.Run;
+import io.mooncake.ignite.pool.BlockFetcher.Wanted;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.BlockWriter;
+import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.KvPool;
+import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.LocalMatch;
+import io.mooncake.memory.MissReason;
+import io.mooncake.memory.PrefixLease;
+import io.mooncake.memory.Tenant;
+import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.TransferEngine;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.LongSupplier;
+
+/**
+ * A pool whose look-ups go on in other nodes where the local match ends: the holder of the longest run that follows is asked, its blocks
+ * are read into local memory, verified and kept. A fault is a shorter match with its reason; the next holder is tried while the deadline
+ * allows. Without a reachable peer it is the local pool.
+ *
+ * <p>Threading: safe for all threads. Ownership: borrows the local pool and the engine.
+ */
+public final class ClusterKvPool implements KvPool {
+    private final Shared shared;
+    private final Tenant tenant;
+
+    private ClusterKvPool(Shared shared, Tenant tenant) {
+        this.shared = shared;
+        this.tenant = tenant;
+    }
+
+    /** What all tenants' views share. */
+    private record Shared(
+            LocalKvPool local, Holders holders, BlockFetcher fetcher, SingleFlight flights, Duration fetchTimeout) {}
+
+    /**
+     * @param local this node's part
+     * @param holders what others have
+     * @param engine moves the bytes
+     * @param term how long blocks of peers are leased for a fetch
+     * @param fetchTimeout most time that one look-up spends on fetching
+     * @param listener hears of fetches
+     */
+    public static ClusterKvPool of(
+            LocalKvPool local,
+            Holders holders,
+            TransferEngine engine,
+            Duration term,
+            Duration fetchTimeout,
+            LongSupplier nanoClock,
+            FetchListener listener) {
+        BlockFetcher fetcher = new BlockFetcher(engine, term, nanoClock, listener);
+        return new ClusterKvPool(new Shared(local, holders, fetcher, new SingleFlight(), fetchTimeout), Tenant.DEFAULT);
+    }
+
+    @Override
+    public String name() {
+        return shared.local.name();
+    }
+
+    @Override
+    public KvIdentity identity() {
+        return shared.local.identity();
+    }
+
+    /** This node's part. */
+    public LocalKvPool local() {
+        return shared.local;
+    }
+
+    /** Payload bytes fetched from peers and verified so far. */
+    public long fetchedBytes() {
+        return shared.fetcher.fetchedBytes();
+    }
+
+    @Override
+    public KvPool forTenant(Tenant other) {
+        return new ClusterKvPool(shared, other);
+    }
+
+    @Override
+    public PrefixLease acquire(int[] tokens, Deadline deadline) {
+        try (LocalMatch match = shared.local.match(tenant, tokens)) {
+            int localTokens = match.matchedTokens();
+            MissReason reason =
+                    match.complete() ? MissReason.NONE : fetchRest(match, tokens, deadline.atMost(shared.fetchTimeout));
+            return match.toLease(Math.min(localTokens, match.matchedTokens()), reason);
+        }
+    }
+
+    private MissReason fetchRest(LocalMatch match, int[] tokens, Deadline deadline) {
+        int end = match.reusableTokens() / identity().blockTokens();
+        if (match.wholeBlocks() >= end) {
+            return MissReason.NOT_CACHED;
+        }
+        List<BlockKey> keys = shared.local.chain(tenant, tokens);
+        Wanted wanted = new Wanted(shared.local, tenant, tokens, keys);
+        Set<UUID> failed = new HashSet<>();
+        MissReason reason = MissReason.NOT_CACHED;
+        while (match.wholeBlocks() < end) {
+            int from = match.wholeBlocks();
+            Optional<Run> best = shared.holders.runs(keys.subList(0, end), from).stream()
+                    .filter(run -> !failed.contains(run.nodeId()))
+                    .findFirst();
+            if (best.isEmpty()) {
+                return reason;
+            }
+            if (deadline.expired()) {
+                return MissReason.DEADLINE;
+            }
+            BlockKey first = keys.get(from);
+            if (!shared.flights.beginOrAwait(first, deadline)) {
+                match.extendLocally();
+                if (Thread.currentThread().isInterrupted()) {
+                    return MissReason.DEADLINE;
+                }
+                continue;
+            }
+            try {
+                UUID holder = best.get().nodeId();
+                reason = fetchRun(wanted, match, from + best.get().blocks(), holder, deadline);
+                if (reason == MissReason.NO_MEMORY) {
+                    return reason;
+                }
+                if (reason != MissReason.NONE) {
+                    failed.add(holder);
+                }
+            } finally {
+                shared.flights.end(first);
+            }
+        }
+        return reason;
+    }
+
+    private MissReason fetchRun(Wanted wanted, LocalMatch match, int end, UUID holder, Deadline deadline) {
+        // A flight that ended between the look-up and our own may have brought them.
+        match.extendLocally();
+        PeerAddress address = shared.holders.address(holder);
+        if (address == null) {
+            return MissReason.PEER_UNREACHABLE;
+        }
+        return shared.fetcher.fetch(wanted, match, end, holder, address, deadline);
+    }
+
+    @Override
+    public BlockWriter extend(PrefixLease prefix, int[] tokens) {
+        return shared.local.extend(tenant, prefix, tokens);
+    }
+
+    @Override
+    public PrefixLease withoutLookup() {
+        return shared.local.withoutLookup();
+    }
+}

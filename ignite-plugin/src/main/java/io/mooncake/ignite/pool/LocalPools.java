@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.pool;
+
+import io.mooncake.ignite.PoolDefinition;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.MemoryRegion;
+import io.mooncake.memory.PinnedBlock;
+import io.mooncake.transfer.LeaseSource;
+import io.mooncake.transfer.RegionGuard;
+import io.mooncake.transfer.TransferEngine;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * This node's memory: one region, cut into equal shares for the node's pools, registered with the engine, whose peers lease from it.
+ *
+ * <p>Ownership: owns region and pools. {@link #close} ends the registration first, so that no transfer can touch freed memory.
+ * Threading: safe for all threads.
+ */
+public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable {
+    private final MemoryRegion region;
+    private final Map<String, LocalKvPool> pools = new LinkedHashMap<>();
+    private final LocalKvPool[] byShare;
+    private final long shareBytes;
+    private @Nullable TransferEngine engine;
+    private int regionId;
+    private boolean closed;
+
+    /**
+     * Allocates and touches the memory.
+     *
+     * @param dramBytes all of it
+     * @param definitions at least one
+     */
+    public LocalPools(long dramBytes, List<PoolDefinition> definitions) {
+        shareBytes = dramBytes / definitions.size() / MemoryRegion.PAGE_BYTES * MemoryRegion.PAGE_BYTES;
+        region = MemoryRegion.allocate(shareBytes * definitions.size());
+        try {
+            for (PoolDefinition definition : definitions) {
+                pools.put(
+                        definition.name(),
+                        LocalKvPool.create(
+                                definition.name(),
+                                definition.identity(),
+                                definition.vocabulary(),
+                                region,
+                                shareBytes * pools.size(),
+                                shareBytes));
+            }
+        } catch (RuntimeException e) {
+            pools.values().forEach(LocalKvPool::close);
+            region.close();
+            throw e;
+        }
+        byShare = pools.values().toArray(new LocalKvPool[0]);
+    }
+
+    /** The pools by name, in the order of their definitions. */
+    public Map<String, LocalKvPool> byName() {
+        return Collections.unmodifiableMap(pools);
+    }
+
+    /** Lets peers lease and read. Once. */
+    public synchronized void serve(TransferEngine through) {
+        regionId = through.registerMemory(region.address(), region.bytes(), this);
+        engine = through;
+        through.serveLeases(this);
+    }
+
+    @Override
+    public boolean current(long offset, long length, long generation) {
+        int share = (int) (offset / shareBytes);
+        return offset >= 0
+                && share < byShare.length
+                && length <= shareBytes
+                && byShare[share].isCurrent(offset, length, generation);
+    }
+
+    @Override
+    public List<@Nullable Pin> pin(UUID peer, String namespace, List<byte[]> keys) {
+        LocalKvPool pool = pools.get(namespace);
+        List<@Nullable Pin> pins = new ArrayList<>(keys.size());
+        for (byte[] key : keys) {
+            PinnedBlock block = pool == null || key.length != BlockKey.BYTES ? null : pool.pin(BlockKey.of(key));
+            pins.add(
+                    block == null || pool == null
+                            ? null
+                            : new BlockPin(block, pool.layout().layerBytes()));
+        }
+        return pins;
+    }
+
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        if (engine != null) {
+            engine.unregisterMemory(regionId);
+        }
+        pools.values().forEach(LocalKvPool::close);
+        region.close();
+    }
+
+    /** One block held in place for a peer. */
+    private final class BlockPin implements Pin {
+        private final PinnedBlock block;
+        private final int layerBytes;
+
+        BlockPin(PinnedBlock block, int layerBytes) {
+            this.block = block;
+            this.layerBytes = layerBytes;
+        }
+
+        @Override
+        public int region() {
+            return regionId;
+        }
+
+        @Override
+        public long generation() {
+            return block.generation();
+        }
+
+        @Override
+        public long offset() {
+            return block.offset();
+        }
+
+        @Override
+        public int length() {
+            return block.length();
+        }
+
+        @Override
+        public int segmentLength() {
+            return layerBytes;
+        }
+
+        @Override
+        public int[] checksums() {
+            return block.layerChecksums();
+        }
+
+        @Override
+        public byte[] description() {
+            return LeaseDescriptionDescriptor.encode(block.key(), block.parent(), block.depth(), block.tokens());
+        }
+
+        @Override
+        public void close() {
+            block.close();
+        }
+    }
+}
