@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.djl.text.jinja;
+
+/** A parsed expression. */
+interface Expression {
+    Object eval(Scope scope);
+}
