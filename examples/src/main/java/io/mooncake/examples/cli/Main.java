@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.examples.cli;
 
+import io.mooncake.examples.demo.DemoCommand;
+import io.mooncake.examples.doctor.DoctorCommand;
 import io.mooncake.examples.node.NodeCommand;
 import io.mooncake.examples.sql.SqlCommand;
 import java.io.PrintWriter;
@@ -17,7 +19,7 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "mooncake",
         description = "A KV cache pool for LLM inference on Apache Ignite.",
-        subcommands = {NodeCommand.class, SqlCommand.class, HelpCommand.class},
+        subcommands = {NodeCommand.class, DemoCommand.class, SqlCommand.class, DoctorCommand.class, HelpCommand.class},
         mixinStandardHelpOptions = true,
         versionProvider = Version.class)
 public final class Main implements Runnable {

@@ -2,6 +2,7 @@
 package io.mooncake.examples.cli;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.config.ConfigurationNames;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -60,7 +61,7 @@ public final class UsageErrors implements IParameterExceptionHandler, IExecution
         String name = option && given.indexOf('=') > 0 ? given.substring(0, given.indexOf('=')) : given;
         String what = option ? "Unknown option" : valid.isEmpty() ? "Unexpected argument" : "Unknown command";
         String place = command.getCommandSpec().qualifiedName(" ");
-        Optional<String> nearest = NearestName.of(name, valid);
+        Optional<String> nearest = ConfigurationNames.nearest(name, valid);
         String hint = nearest.map(near -> "; did you mean " + near + "?").orElse("");
         String expected = valid.isEmpty() ? "no argument" : String.join(", ", valid);
         return what + " of " + place + ": " + name + " (expected: " + expected + ")" + hint;

@@ -2,10 +2,6 @@
 package io.mooncake.examples.demo;
 
 import io.mooncake.base.MooncakeException;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -76,7 +72,7 @@ record Plan(List<Desk> desks, List<Wave> waves) {
         if (total < MIN_REQUESTS || total > MAX_REQUESTS) {
             throw MooncakeException.invalid("--requests", total, MIN_REQUESTS + ".." + MAX_REQUESTS);
         }
-        List<Desk> desks = lines("desks.txt").stream()
+        List<Desk> desks = Handbook.lines("desks.txt").stream()
                 .map(line -> line.split("\\|", 2))
                 .map(parts -> new Desk(parts[0], parts[1]))
                 .toList();
@@ -90,31 +86,13 @@ record Plan(List<Desk> desks, List<Wave> waves) {
 
     /** The system prompt of {@code desk}, without an end of line at its end. */
     static String systemPrompt(Desk desk) {
-        return resource("handbook.txt")
-                .replace("{desk}", desk.name())
-                .replace("{place}", desk.place())
-                .strip();
-    }
-
-    private static List<String> lines(String name) {
-        return resource(name).lines().filter(line -> !line.isBlank()).toList();
-    }
-
-    private static String resource(String name) {
-        try (InputStream in = Plan.class.getResourceAsStream(name)) {
-            if (in == null) {
-                throw new IOException(name + " is not on the class path");
-            }
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return Handbook.text(desk.name(), desk.place());
     }
 
     /** Counts requests out, wave by wave, until the total is reached. */
     private static final class Builder {
         private final List<Desk> desks;
-        private final List<String> questions = lines("questions.txt");
+        private final List<String> questions = Handbook.lines("questions.txt");
         private final int total;
         private int index;
 

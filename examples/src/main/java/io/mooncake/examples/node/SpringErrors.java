@@ -2,7 +2,7 @@
 package io.mooncake.examples.node;
 
 import io.mooncake.base.MooncakeException;
-import io.mooncake.examples.cli.NearestName;
+import io.mooncake.ignite.config.ConfigurationNames;
 import java.beans.PropertyDescriptor;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -82,7 +82,7 @@ final class SpringErrors {
                 .map(PropertyDescriptor::getName)
                 .sorted()
                 .toList();
-        Optional<String> nearest = NearestName.of(name, valid);
+        Optional<String> nearest = ConfigurationNames.nearest(name, valid);
         String hint = nearest.map(near -> "; did you mean " + near + "?").orElse("");
         // Ignite's own beans have over a hundred properties: the nearest one is the answer there, a list would hide it.
         String listed = valid.size() <= 40 ? " (expected: one of " + String.join(", ", valid) + ")" : "";

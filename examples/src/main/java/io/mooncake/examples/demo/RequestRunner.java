@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.examples.demo;
+
+import io.mooncake.djl.Generation;
+import io.mooncake.examples.chat.ChatAnswer;
+import io.mooncake.examples.chat.ChatJob;
+import io.mooncake.examples.cluster.NodeProcess;
+import io.mooncake.examples.cluster.ProcessCluster;
+import io.mooncake.ignite.Route;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sends one request after another and says what became of each. A failed request is a row with a reason, never an exception.
+ *
+ * <p>Threading: safe for several threads that send requests of different conversations.
+ */
+final class RequestRunner {
+    private static final Duration TIMEOUT = Duration.ofMinutes(3);
+    private static final Duration INDEX_TIMEOUT = Duration.ofSeconds(10);
+
+    private final ProcessCluster cluster;
+    private final Conversations conversations;
+    private final int newTokens;
+    private volatile @Nullable NodeProcess killed;
+
+    RequestRunner(ProcessCluster cluster, Conversations conversations, int newTokens) {
+        this.cluster = cluster;
+        this.conversations = conversations;
+        this.newTokens = newTokens;
+    }
+
+    /** From now on a request that fails because of {@code node} is lost, not failed. */
+    void killed(NodeProcess node) {
+        killed = node;
+    }
+
+    /** Sends {@code request} where the conductor wants it; a moved one goes to the node that holds least of its prompt. */
+    RequestRow run(Plan.Request request) {
+        int[] prompt = conversations.prompt(request);
+        boolean moved = request.kind() == Plan.Kind.MOVED;
+        NodeProcess target = moved ? nodeThatLacks(prompt) : null;
+        return send(request, prompt, target, moved);
+    }
+
+    /** Sends {@code request} to {@code target}, whatever it holds. */
+    RequestRow runOn(Plan.Request request, NodeProcess target) {
+        return send(request, conversations.prompt(request), target, false);
+    }
+
+    private RequestRow send(Plan.Request request, int[] prompt, @Nullable NodeProcess target, boolean moved) {
+        Route route = Route.of(ProcessCluster.MODEL, prompt)
+                .session(request.conversation())
+                .timeout(TIMEOUT);
+        long servedBefore = moved ? served() : 0;
+        try {
+            Route sent = target == null ? route : route.onNode(target.id());
+            ChatAnswer answer = cluster.mooncake()
+                    .submit(sent, new ChatJob(ProcessCluster.MODEL, newTokens))
+                    .toCompletableFuture()
+                    .get(TIMEOUT.toSeconds() + 30, TimeUnit.SECONDS);
+            conversations.answered(request, answer);
+            return row(request, moved, answer, moved ? served() - servedBefore : 0);
+        } catch (ExecutionException e) {
+            return failed(request, moved, target, prompt.length, e.getCause() == null ? e : e.getCause());
+        } catch (TimeoutException e) {
+            return failed(request, moved, target, prompt.length, e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return failed(request, moved, target, prompt.length, e);
+        } catch (RuntimeException e) {
+            return failed(request, moved, target, prompt.length, e);
+        }
+    }
+
+    /** The running node that holds least of {@code prompt}, once it knows that another node holds more. */
+    private NodeProcess nodeThatLacks(int[] prompt) {
+        List<NodeProcess> alive = cluster.alive();
+        NodeProcess least = alive.stream()
+                .min(Comparator.comparingInt(node ->
+                        cluster.known(node.id(), ProcessCluster.MODEL, prompt).localTokens()))
+                .orElseThrow();
+        // Owners announce at once, but nobody promises that the news is here before the next request.
+        long deadline = System.nanoTime() + INDEX_TIMEOUT.toNanos();
+        while (System.nanoTime() < deadline) {
+            var known = cluster.known(least.id(), ProcessCluster.MODEL, prompt);
+            if (known.bestTokens() > known.localTokens()) {
+                break;
+            }
+            try {
+                Thread.sleep(20);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                break;
+            }
+        }
+        return least;
+    }
+
+    /** Bytes that all running nodes served to peers since their start. */
+    private long served() {
+        return cluster.alive().stream()
+                .mapToLong(node -> cluster.statistics(node.id()).bytesServed())
+                .sum();
+    }
+
+    private RequestRow row(Plan.Request request, boolean moved, ChatAnswer answer, long served) {
+        Generation cached = answer.cached();
+        return new RequestRow(
+                request.index(),
+                request.desk().name(),
+                request.conversation(),
+                request.turn(),
+                moved,
+                cluster.nameOf(answer.nodeId()),
+                cached.promptTokens(),
+                cached.localTokens(),
+                cached.remoteTokens(),
+                cached.missReason().name(),
+                ChatAnswer.firstTokenMillis(cached),
+                ChatAnswer.firstTokenMillis(answer.computed()),
+                answer.computed().decodeTokensPerSecond(),
+                answer.logitsEqual(),
+                answer.tokensEqual(),
+                served,
+                request.question(),
+                answer.text(),
+                null,
+                false);
+    }
+
+    private RequestRow failed(
+            Plan.Request request, boolean moved, @Nullable NodeProcess target, int promptTokens, Throwable error) {
+        NodeProcess dead = killed;
+        String reason = error.getMessage() == null ? error.toString() : error.getMessage();
+        boolean lost =
+                dead != null && (target == dead || reason.contains(dead.id().toString()));
+        return new RequestRow(
+                request.index(),
+                request.desk().name(),
+                request.conversation(),
+                request.turn(),
+                moved,
+                target == null ? "?" : target.name(),
+                promptTokens,
+                0,
+                0,
+                "",
+                0,
+                0,
+                0,
+                false,
+                false,
+                0,
+                request.question(),
+                "",
+                reason,
+                lost);
+    }
+}
