@@ -54,7 +54,9 @@ final class JoinCheck {
     }
 
     private Optional<String> secret(ClusterNode node) {
-        byte[] expected = NodeAttributes.proof(settings.secret(), node.id()).getBytes(StandardCharsets.US_ASCII);
+        byte[] expected = NodeAttributes.proof(
+                        settings.secret(), String.valueOf(node.<Object>attribute(NodeAttributes.ENDPOINT)))
+                .getBytes(StandardCharsets.US_ASCII);
         byte[] found =
                 String.valueOf(node.<Object>attribute(NodeAttributes.PROOF)).getBytes(StandardCharsets.US_ASCII);
         return MessageDigest.isEqual(expected, found)

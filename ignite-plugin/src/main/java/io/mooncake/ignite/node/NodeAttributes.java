@@ -31,7 +31,7 @@ public final class NodeAttributes {
     public static final String PROTOCOL = "mooncake.protocol";
     /** {@code Map<String, String>}: pool name to canonical identity text. */
     public static final String POOLS = "mooncake.pools";
-    /** Proof that the node knows the secret, for its own id alone. */
+    /** Proof that the node knows the secret, for its own endpoint alone. */
     public static final String PROOF = "mooncake.proof";
     /** {@code "true"} where the service runs. */
     public static final String SERVICE = "mooncake.service";
@@ -44,7 +44,7 @@ public final class NodeAttributes {
     private NodeAttributes() {}
 
     /** All attributes of a node. */
-    static Map<String, Object> of(MooncakeSettings settings, UUID nodeId, PeerAddress address, boolean client) {
+    static Map<String, Object> of(MooncakeSettings settings, PeerAddress address, boolean client) {
         HashMap<String, String> pools = new HashMap<>();
         for (PoolDefinition pool : settings.pools()) {
             pools.put(pool.name(), IdentityText.encode(pool.identity()));
@@ -54,19 +54,22 @@ public final class NodeAttributes {
         attributes.put(ROLE, settings.role().name());
         attributes.put(PROTOCOL, PROTOCOL_MIN + ".." + PROTOCOL_MAX);
         attributes.put(POOLS, pools);
-        attributes.put(PROOF, proof(settings.secret(), nodeId));
+        attributes.put(PROOF, proof(settings.secret(), address.encode()));
         if (settings.role() != Role.OBSERVER && !client) {
             attributes.put(SERVICE, "true");
         }
         return attributes;
     }
 
-    /** HMAC-SHA256 of the node's id under the secret, in hexadecimal: shows knowledge of it and is of no use to another node. */
-    static String proof(String secret, UUID nodeId) {
+    /**
+     * HMAC-SHA256 of the node's endpoint under the secret, in hexadecimal: shows knowledge of it and is of no use with another endpoint.
+     * The endpoint has a random incarnation, and unlike the node's id it stays when a client reconnects.
+     */
+    static String proof(String secret, String endpoint) {
         try {
             Mac mac = Mac.getInstance("HmacSHA256");
             mac.init(new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
-            byte[] digest = mac.doFinal(("mooncake-join|" + nodeId).getBytes(StandardCharsets.UTF_8));
+            byte[] digest = mac.doFinal(("mooncake-join|" + endpoint).getBytes(StandardCharsets.UTF_8));
             return HexFormat.of().formatHex(digest);
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException("every JDK has HmacSHA256", e);

@@ -66,11 +66,17 @@ public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable
         return Collections.unmodifiableMap(pools);
     }
 
-    /** Lets peers lease and read. Once. */
-    public synchronized void serve(TransferEngine through) {
+    /**
+     * Registers the memory, into which fetches read. Once.
+     *
+     * @param lends whether peers may lease from it
+     */
+    public synchronized void serve(TransferEngine through, boolean lends) {
         regionId = through.registerMemory(region.address(), region.bytes(), this);
         engine = through;
-        through.serveLeases(this);
+        if (lends) {
+            through.serveLeases(this);
+        }
     }
 
     @Override

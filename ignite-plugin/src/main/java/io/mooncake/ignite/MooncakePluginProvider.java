@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.config.MooncakeSettings;
+import io.mooncake.ignite.config.PluginOptions;
+import io.mooncake.ignite.config.SettingsReader;
+import io.mooncake.ignite.node.NodeRuntime;
+import java.io.Serializable;
+import java.util.List;
+import java.util.UUID;
+import org.apache.ignite.IgniteCheckedException;
+import org.apache.ignite.cluster.ClusterNode;
+import org.apache.ignite.plugin.CachePluginContext;
+import org.apache.ignite.plugin.CachePluginProvider;
+import org.apache.ignite.plugin.ExtensionRegistry;
+import org.apache.ignite.plugin.IgnitePlugin;
+import org.apache.ignite.plugin.PluginConfiguration;
+import org.apache.ignite.plugin.PluginContext;
+import org.apache.ignite.plugin.PluginProvider;
+import org.apache.ignite.plugin.PluginValidationException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The bean that enables the product on a node, in Spring XML or code. Options, defaults and ranges: docs/configuration.md.
+ *
+ * <pre>{@code
+ * <property name="pluginProviders"><list>
+ *   <bean class="io.mooncake.ignite.MooncakePluginProvider">
+ *     <property name="secret" value="..."/>
+ *     <property name="dram" value="8GiB"/>
+ *   </bean>
+ * </list></property>
+ * }</pre>
+ *
+ * <p>Everything is checked before Ignite starts anything; all violations come in one message. One instance serves one node. Setters after
+ * the start have no effect.
+ */
+public final class MooncakePluginProvider implements PluginProvider<PluginConfiguration> {
+    private final PluginOptions options = new PluginOptions();
+    private volatile @Nullable NodeRuntime runtime;
+
+    /** The cluster's secret, 16..256 characters, the same on every node. Required. */
+    public MooncakePluginProvider setSecret(@Nullable String secret) {
+        options.secret = secret;
+        return this;
+    }
+
+    /** What this node does; STORE on servers and OBSERVER on clients by default. */
+    public MooncakePluginProvider setRole(@Nullable Role role) {
+        options.role = role;
+        return this;
+    }
+
+    /** Off-heap memory for blocks, for example {@code 8GiB}, shared evenly by the node's pools. Required but on observers. */
+    public MooncakePluginProvider setDram(@Nullable String dram) {
+        options.dram = dram;
+        return this;
+    }
+
+    /** What else lives in the node, for example models, in starting order. */
+    public MooncakePluginProvider setExtensions(@Nullable List<? extends NodeExtension> extensions) {
+        options.extensions = extensions;
+        return this;
+    }
+
+    /** Pools that no extension brings. */
+    public MooncakePluginProvider setPools(@Nullable List<PoolBean> pools) {
+        options.pools = pools;
+        return this;
+    }
+
+    /** Address to bind and to advertise where the plugin owns the engine; Ignite's localHost by default. */
+    public MooncakePluginProvider setHost(@Nullable String host) {
+        options.host = host;
+        return this;
+    }
+
+    /** First port tried where the plugin owns the engine; 47700 by default. */
+    public MooncakePluginProvider setPortFrom(int portFrom) {
+        options.portFrom = portFrom;
+        return this;
+    }
+
+    /** Last port tried where the plugin owns the engine; 47899 by default. */
+    public MooncakePluginProvider setPortTo(int portTo) {
+        options.portTo = portTo;
+        return this;
+    }
+
+    /** How long a fetch leases blocks of a peer; 10,000 ms by default. */
+    public MooncakePluginProvider setLeaseMillis(long leaseMillis) {
+        options.leaseMillis = leaseMillis;
+        return this;
+    }
+
+    /** Most time that one look-up spends on fetching; 2,000 ms by default. */
+    public MooncakePluginProvider setFetchTimeoutMillis(long fetchTimeoutMillis) {
+        options.fetchTimeoutMillis = fetchTimeoutMillis;
+        return this;
+    }
+
+    /** Interval of the feed's heartbeats; 1,000 ms by default. */
+    public MooncakePluginProvider setHeartbeatMillis(long heartbeatMillis) {
+        options.heartbeatMillis = heartbeatMillis;
+        return this;
+    }
+
+    /** Most rows that this node keeps in the SQL mirror; 1,000,000 by default. */
+    public MooncakePluginProvider setMirrorRowBudget(int mirrorRowBudget) {
+        options.mirrorRowBudget = mirrorRowBudget;
+        return this;
+    }
+
+    @Override
+    public String name() {
+        return Mooncake.PLUGIN_NAME;
+    }
+
+    @Override
+    public String version() {
+        String version = MooncakePluginProvider.class.getPackage().getImplementationVersion();
+        return version == null ? "development" : version;
+    }
+
+    @Override
+    public String copyright() {
+        return "Mooncake for Apache Ignite, Apache License 2.0";
+    }
+
+    @Override
+    @SuppressWarnings("unchecked")
+    public <T extends IgnitePlugin> T plugin() {
+        NodeRuntime running = runtime;
+        if (running == null) {
+            throw new MooncakeException(
+                    MooncakeException.Code.ILLEGAL_STATE, "plugin mooncake: not started (expected: a started node)");
+        }
+        return (T) running.mooncake();
+    }
+
+    @Override
+    public void initExtensions(PluginContext context, ExtensionRegistry registry) throws IgniteCheckedException {
+        try {
+            MooncakeSettings settings = SettingsReader.read(options, context.igniteConfiguration());
+            NodeRuntime made =
+                    new NodeRuntime(context.grid(), context.igniteConfiguration(), settings, NodeParts.create());
+            runtime = made;
+            made.initExtensions();
+        } catch (MooncakeException e) {
+            throw new IgniteCheckedException(e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void start(PluginContext context) throws IgniteCheckedException {
+        NodeRuntime running = runtime;
+        if (running == null) {
+            return;
+        }
+        try {
+            running.start();
+        } catch (MooncakeException e) {
+            running.stop();
+            throw new IgniteCheckedException(e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void onIgniteStart() throws IgniteCheckedException {
+        NodeRuntime running = runtime;
+        if (running == null) {
+            return;
+        }
+        try {
+            running.onIgniteStart();
+        } catch (MooncakeException e) {
+            throw new IgniteCheckedException(e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void onIgniteStop(boolean cancel) {
+        NodeRuntime running = runtime;
+        if (running != null) {
+            running.onIgniteStop();
+        }
+    }
+
+    @Override
+    public void stop(boolean cancel) {
+        NodeRuntime running = runtime;
+        if (running != null) {
+            running.stop();
+        }
+    }
+
+    @Override
+    public void validateNewNode(ClusterNode node) {
+        NodeRuntime running = runtime;
+        if (running != null) {
+            running.refusal(node).ifPresent(reason -> {
+                throw new PluginValidationException(reason, reason, node.id());
+            });
+        }
+    }
+
+    @Override
+    public void validateNewNode(ClusterNode node, @Nullable Serializable data) {
+        validateNewNode(node);
+    }
+
+    /** Nothing: attributes say it all, and nodes without our jars would warn about data they cannot read. */
+    @Override
+    @SuppressWarnings("NullAway") // Ignite takes null for "none".
+    public Serializable provideDiscoveryData(UUID nodeId) {
+        return null;
+    }
+
+    @Override
+    public void receiveDiscoveryData(UUID nodeId, Serializable data) {}
+
+    @Override
+    @SuppressWarnings("NullAway") // Ignite takes null for "no such component".
+    public <T> T createComponent(PluginContext context, Class<T> type) {
+        return null;
+    }
+
+    @Override
+    @SuppressWarnings({"NullAway", "rawtypes"}) // Ignite takes null for "no cache plugin".
+    public CachePluginProvider createCacheProvider(CachePluginContext context) {
+        return null;
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.node;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.Explanation;
+import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.NodeExtension;
+import io.mooncake.ignite.NodeStatistics;
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.Route;
+import io.mooncake.ignite.RouteDecision;
+import io.mooncake.ignite.RoutedJob;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.ignite.pool.ClusterKvPool;
+import io.mooncake.memory.KvPool;
+import io.mooncake.memory.MissReason;
+import io.mooncake.memory.PoolStatistics;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.CompletionStage;
+import org.apache.ignite.Ignite;
+
+/** The product on one node, as users see it. Delegates; holds nothing of its own. */
+final class MooncakeNode implements Mooncake {
+    private final NodeRuntime runtime;
+
+    MooncakeNode(NodeRuntime runtime) {
+        this.runtime = runtime;
+    }
+
+    @Override
+    public Ignite ignite() {
+        return runtime.ignite();
+    }
+
+    @Override
+    public Role role() {
+        return runtime.settings().role();
+    }
+
+    @Override
+    public KvPool pool(String name) {
+        KvPool pool = runtime.clusterPools().get(name);
+        if (pool == null) {
+            throw new MooncakeException(
+                    MooncakeException.Code.NOT_FOUND,
+                    "pool: " + name + " (expected: one of "
+                            + runtime.clusterPools().keySet() + " on node " + ignite().name() + ")");
+        }
+        return pool;
+    }
+
+    @Override
+    public Collection<KvPool> pools() {
+        return List.copyOf(runtime.clusterPools().values());
+    }
+
+    @Override
+    public <T extends NodeExtension> T extension(String name, Class<T> type) {
+        return runtime.extensions().find(name, type);
+    }
+
+    @Override
+    public RouteDecision decide(Route route) {
+        return runtime.router().decide(route);
+    }
+
+    @Override
+    public <R> CompletionStage<R> submit(Route route, RoutedJob<R> job) {
+        return runtime.router().submit(route, job);
+    }
+
+    @Override
+    public Explanation explain(String pool, int[] tokens) {
+        return runtime.router().explain(pool, tokens);
+    }
+
+    @Override
+    public NodeStatistics statistics() {
+        Map<String, Long> misses = new TreeMap<>();
+        long blocks = 0;
+        long capacity = 0;
+        long local = 0;
+        long remote = 0;
+        long missed = 0;
+        long evictions = 0;
+        long fetched = 0;
+        for (ClusterKvPool pool : runtime.clusterPools().values()) {
+            PoolStatistics stats = pool.local().stats();
+            blocks += stats.blocks();
+            capacity += stats.capacityBlocks();
+            local += stats.localTokens();
+            remote += stats.remoteTokens();
+            missed += stats.requestedTokens() - stats.localTokens() - stats.remoteTokens();
+            evictions += stats.evicted();
+            fetched += pool.fetchedBytes();
+            stats.misses().forEach((reason, count) -> {
+                if (reason != MissReason.NONE && count > 0) {
+                    misses.merge(reason.name(), count, Long::sum);
+                }
+            });
+        }
+        return new NodeStatistics(
+                runtime.adapter().localNodeId(),
+                blocks,
+                capacity,
+                local,
+                remote,
+                missed,
+                misses,
+                fetched,
+                runtime.engine().statistics().bytesServed(),
+                evictions,
+                runtime.index().entries());
+    }
+
+    @Override
+    public List<UUID> storeNodes() {
+        return runtime.members().all().stream()
+                .filter(member -> member.role() != Role.OBSERVER)
+                .map(Member::nodeId)
+                .toList();
+    }
+}

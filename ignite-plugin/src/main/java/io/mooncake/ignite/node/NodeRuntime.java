@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.node;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.PoolDefinition;
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.adapter.IgniteAdapter;
+import io.mooncake.ignite.config.MooncakeSettings;
+import io.mooncake.ignite.feed.BlockEventListener;
+import io.mooncake.ignite.feed.FeedService;
+import io.mooncake.ignite.index.ClusterIndex;
+import io.mooncake.ignite.index.PoolIndex;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.ignite.internal.Members;
+import io.mooncake.ignite.internal.NodeComponent;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.internal.RequestRouter;
+import io.mooncake.ignite.pool.ClusterKvPool;
+import io.mooncake.ignite.pool.FetchListener;
+import io.mooncake.ignite.pool.LocalPools;
+import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.LocalKvPool;
+import io.mooncake.transfer.TransferEngine;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.function.LongSupplier;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.cluster.ClusterNode;
+import org.apache.ignite.configuration.IgniteConfiguration;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The plugin's life on one node. The steps are Ignite's: {@link #initExtensions} before anything runs, {@link #start} before the join,
+ * {@link #onIgniteStart} after it, {@link #onIgniteStop} and {@link #stop} at the end. A refused or failed start gets the last two without
+ * the ones before, so both work after any step, and twice.
+ *
+ * <p>Threading: the steps come from Ignite's starting and stopping threads, one at a time; what they bring up is published by volatile
+ * fields and read by all.
+ */
+public final class NodeRuntime implements NodeServices {
+    private static final Logger LOG = LoggerFactory.getLogger(NodeRuntime.class);
+
+    private final Ignite ignite;
+    private final IgniteConfiguration config;
+    private final MooncakeSettings settings;
+    private final List<NodeComponent> components;
+    private final IgniteAdapter adapter;
+    private final MemberTracker members;
+    private final ClusterIndexes indexes;
+    private final NodeThreads threads;
+    private final ExtensionRunner extensions;
+    private final Mooncake mooncake = new MooncakeNode(this);
+    private final List<FetchListener> fetchListeners = new CopyOnWriteArrayList<>();
+    private final Map<String, ClusterKvPool> clusterPools = new LinkedHashMap<>();
+
+    private volatile @Nullable EngineOwner engineOwner;
+    private volatile @Nullable LocalPools localPools;
+    private volatile @Nullable FeedService feed;
+    private volatile boolean stopping;
+
+    /**
+     * @param components parts that live with the node
+     */
+    public NodeRuntime(
+            Ignite ignite, IgniteConfiguration config, MooncakeSettings settings, List<NodeComponent> components) {
+        this.ignite = ignite;
+        this.config = config;
+        this.settings = settings;
+        this.components = List.copyOf(components);
+        this.adapter = new IgniteAdapter(ignite);
+        this.members = new MemberTracker(adapter);
+        this.indexes = new ClusterIndexes(members);
+        this.threads = new NodeThreads(nodeName(config));
+        this.extensions = new ExtensionRunner(settings.extensions(), threads.scheduler());
+    }
+
+    /** Lets the parts change Ignite's configuration. */
+    public void initExtensions() {
+        LOG.info("Mooncake on node {}: {}", nodeName(config), settings);
+        LOG.info("Mooncake's memory plan: {}", settings.memoryPlan());
+        for (NodeComponent component : components) {
+            component.initExtensions(this, config);
+        }
+    }
+
+    /** Brings up engine, pools and feed, and publishes the attributes. */
+    public void start() {
+        EngineOwner owner = EngineOwner.of(config, settings);
+        engineOwner = owner;
+        TransferEngine engine = owner.engine();
+        boolean announces = settings.role() == Role.STORE;
+        FeedService running = new FeedService(
+                engine.control(),
+                engine.incarnation(),
+                nodeName(config),
+                settings.pools().stream().map(PoolDefinition::name).toList(),
+                announces,
+                settings.heartbeat(),
+                nanoClock());
+        feed = running;
+        if (settings.dramBytes() > 0 && !settings.pools().isEmpty()) {
+            startPools(engine, running, announces);
+        }
+        members.addListener(new FeedMembers(engine, running));
+        running.start();
+        for (NodeComponent component : components) {
+            component.start(this);
+        }
+        boolean client = Boolean.TRUE.equals(config.isClientMode());
+        NodeAttributes.of(settings, engine.address(), client).forEach(adapter::addNodeAttribute);
+        LOG.info(
+                "Mooncake's engine, owned by {}, listens at {}",
+                owner.owned() ? "the plugin" : "the communication SPI",
+                engine.address().encode());
+    }
+
+    private void startPools(TransferEngine engine, FeedService running, boolean announces) {
+        LocalPools pools = new LocalPools(settings.dramBytes(), settings.pools());
+        localPools = pools;
+        for (LocalKvPool pool : pools.byName().values()) {
+            indexes.define(pool.name(), pool.identity());
+            pool.addListener(running.poolListener(pool.name()));
+            clusterPools.put(
+                    pool.name(),
+                    ClusterKvPool.of(
+                            pool,
+                            indexes.holders(pool.name()),
+                            engine,
+                            settings.leaseTerm(),
+                            settings.fetchTimeout(),
+                            nanoClock(),
+                            this::tellFetched));
+        }
+        pools.serve(engine, announces);
+    }
+
+    /** The node has joined: checks the others, follows them, starts parts and extensions. */
+    public void onIgniteStart() {
+        JoinCheck check = new JoinCheck(settings, adapter.localNodeId());
+        for (ClusterNode node : adapter.aliveNodes()) {
+            if (!node.id().equals(adapter.localNodeId())) {
+                check.refusal(node).ifPresent(NodeRuntime::refuse);
+            }
+        }
+        adapter.onTopologyChange(this::topologyChanged);
+        members.refresh();
+        for (NodeComponent component : components) {
+            component.onIgniteStart(this);
+        }
+        extensions.start(mooncake);
+    }
+
+    private static void refuse(String reason) {
+        throw new MooncakeException(MooncakeException.Code.CONFIGURATION, reason);
+    }
+
+    /** Why {@code node} may not join; empty when it may. */
+    public Optional<String> refusal(ClusterNode node) {
+        return new JoinCheck(settings, adapter.localNodeId()).refusal(node);
+    }
+
+    /** Extensions first, then parts, backwards. */
+    public void onIgniteStop() {
+        stopping = true;
+        extensions.stop();
+        for (int i = components.size() - 1; i >= 0; i--) {
+            try {
+                components.get(i).onIgniteStop();
+            } catch (RuntimeException e) {
+                LOG.warn("A part of the node failed to stop", e);
+            }
+        }
+    }
+
+    /** Everything else. */
+    public void stop() {
+        onIgniteStop();
+        quietly("listeners and metrics", adapter);
+        quietly("feed", feed);
+        quietly("pools", localPools);
+        quietly("engine", engineOwner);
+        quietly("threads", threads);
+        feed = null;
+        localPools = null;
+        engineOwner = null;
+    }
+
+    private static void quietly(String what, @Nullable AutoCloseable closing) {
+        try {
+            if (closing != null) {
+                closing.close();
+            }
+        } catch (Exception e) {
+            LOG.warn("Stopping the node's {} failed", what, e);
+        }
+    }
+
+    private void topologyChanged() {
+        if (!stopping) {
+            members.refresh();
+        }
+    }
+
+    private void tellFetched(java.util.UUID holder, long bytes, long nanos) {
+        for (FetchListener listener : fetchListeners) {
+            listener.onFetched(holder, bytes, nanos);
+        }
+    }
+
+    private static String nodeName(IgniteConfiguration config) {
+        String name = config.getIgniteInstanceName();
+        return name == null ? "default" : name;
+    }
+
+    Map<String, ClusterKvPool> clusterPools() {
+        return clusterPools;
+    }
+
+    ExtensionRunner extensions() {
+        return extensions;
+    }
+
+    RequestRouter router() {
+        return components.stream()
+                .filter(RequestRouter.class::isInstance)
+                .map(RequestRouter.class::cast)
+                .findFirst()
+                .orElseThrow(() -> new MooncakeException(MooncakeException.Code.INTERNAL, "no router in this node"));
+    }
+
+    /** The feed, for figures. */
+    FeedService feed() {
+        return running(feed, "feed");
+    }
+
+    private static <T> T running(@Nullable T part, String what) {
+        if (part == null) {
+            throw new MooncakeException(
+                    MooncakeException.Code.ILLEGAL_STATE, what + ": not running (expected: a started node)");
+        }
+        return part;
+    }
+
+    @Override
+    public Ignite ignite() {
+        return ignite;
+    }
+
+    @Override
+    public Mooncake mooncake() {
+        return mooncake;
+    }
+
+    @Override
+    public MooncakeSettings settings() {
+        return settings;
+    }
+
+    @Override
+    public IgniteAdapter adapter() {
+        return adapter;
+    }
+
+    @Override
+    public TransferEngine engine() {
+        return running(engineOwner, "engine").engine();
+    }
+
+    @Override
+    public List<PoolDefinition> poolDefinitions() {
+        return settings.pools();
+    }
+
+    @Override
+    public Optional<KvIdentity> identityOf(String pool) {
+        PoolIndex index = indexes.find(pool);
+        return index == null
+                ? settings.pools().stream()
+                        .filter(definition -> definition.name().equals(pool))
+                        .map(PoolDefinition::identity)
+                        .findFirst()
+                : Optional.of(index.identity());
+    }
+
+    @Override
+    public Map<String, LocalKvPool> localPools() {
+        LocalPools pools = localPools;
+        return pools == null ? Map.of() : pools.byName();
+    }
+
+    @Override
+    public ClusterIndex index() {
+        return indexes;
+    }
+
+    @Override
+    public Members members() {
+        return members;
+    }
+
+    @Override
+    public void addBlockListener(BlockEventListener listener) {
+        running(feed, "feed").addListener(listener);
+    }
+
+    @Override
+    public void addFetchListener(FetchListener listener) {
+        fetchListeners.add(listener);
+    }
+
+    @Override
+    public ScheduledExecutorService scheduler() {
+        return threads.scheduler();
+    }
+
+    @Override
+    public Executor workers() {
+        return threads.workers();
+    }
+
+    @Override
+    public LongSupplier nanoClock() {
+        return System::nanoTime;
+    }
+
+    /** Keeps feed and engine in step with the topology. */
+    private final class FeedMembers implements Members.Listener {
+        private final TransferEngine engine;
+        private final FeedService running;
+
+        FeedMembers(TransferEngine engine, FeedService running) {
+            this.engine = engine;
+            this.running = running;
+        }
+
+        @Override
+        public void onJoined(Member member) {
+            if (!member.local() && member.role() == Role.STORE) {
+                running.follow(member.nodeId(), member.address(), indexes.sinks(member));
+            }
+        }
+
+        @Override
+        public void onLeft(Member member) {
+            running.unfollow(member.nodeId());
+            if (!member.local()) {
+                threads.workers().execute(() -> engine.peerGone(member.address().incarnation()));
+            }
+        }
+    }
+}

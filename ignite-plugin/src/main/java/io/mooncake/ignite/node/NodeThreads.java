@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.node;
+
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The node's own threads: one for time, a few for work that blocks. All daemons with the node's name. */
+final class NodeThreads implements AutoCloseable {
+    private static final int WORKERS = 8;
+    private static final long IDLE_SECONDS = 30;
+
+    private final ScheduledThreadPoolExecutor scheduler;
+    private final ThreadPoolExecutor workers;
+
+    NodeThreads(String node) {
+        scheduler = new ScheduledThreadPoolExecutor(1, factory("mooncake-timer-" + node));
+        scheduler.setRemoveOnCancelPolicy(true);
+        workers = new ThreadPoolExecutor(
+                WORKERS,
+                WORKERS,
+                IDLE_SECONDS,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                factory("mooncake-worker-" + node),
+                new ThreadPoolExecutor.DiscardPolicy());
+        workers.allowCoreThreadTimeOut(true);
+    }
+
+    private static ThreadFactory factory(String name) {
+        AtomicInteger number = new AtomicInteger();
+        return work -> {
+            Thread thread = new Thread(work, name + "-" + number.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        };
+    }
+
+    ScheduledExecutorService scheduler() {
+        return scheduler;
+    }
+
+    Executor workers() {
+        return workers;
+    }
+
+    @Override
+    public void close() {
+        scheduler.shutdownNow();
+        workers.shutdownNow();
+    }
+}
