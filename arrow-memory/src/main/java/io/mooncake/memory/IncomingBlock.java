@@ -37,7 +37,9 @@ public interface IncomingBlock extends AutoCloseable {
         /** Parent and tokens do not give the key: bytes of another block. Nothing is stored. */
         WRONG_IDENTITY,
         /** The payload does not match {@code layerChecksums}. Nothing is stored. */
-        WRONG_CHECKSUM
+        WRONG_CHECKSUM,
+        /** The index has no node left. Nothing is stored. */
+        INDEX_FULL
     }
 
     /**

@@ -3,28 +3,131 @@ package io.mooncake.memory;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.block.BlockDescriptor;
+import io.mooncake.memory.block.BlockSlab;
+import io.mooncake.memory.block.ChainKeys;
+import io.mooncake.memory.index.PrefixIndex;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** A pool of one process over a part of a {@link MemoryRegion}. Signatures first; behaviour follows in the next commit. */
+/**
+ * The pool of one process over a part of a {@link MemoryRegion}. It serves a program on its own, and is what a cluster's pool keeps its
+ * blocks in: {@link #match}, {@link #beginIncoming}, {@link #pin}, {@link #isCurrent} and the events are for that.
+ *
+ * <p>Ownership: the creator owes one {@link #close()}. With leak debugging (system property {@code mooncake.leakDebug=true}) closing throws
+ * when leases, pins, writers, matches or incoming blocks are still open, and lists where each was opened; without, it logs their number.
+ * Either way they stay valid, and the region stays mapped, until they are closed too.
+ *
+ * <p>Threading: safe for all threads. Look-ups, leases, pins and writes into free memory take no lock; publishing and evicting share one.
+ *
+ * <p>Errors: arguments are refused as INVALID_ARGUMENT with the position and value, before anything changes; after close every call but
+ * those on open handles is ILLEGAL_STATE.
+ */
 public final class LocalKvPool implements KvPool, AutoCloseable {
+    /** Longest prompt. */
+    public static final int MAX_PROMPT_TOKENS = 1 << 21;
+
+    /** Index nodes a slot: roots, and evicted inner blocks that stand for their descendants, need some beside the blocks. */
+    private static final int NODES_A_SLOT = 4;
+
+    private static final int SPARE_NODES = 4096;
+    private static final int MAX_CACHED_ROOTS = 4096;
+    private static final Logger LOG = LoggerFactory.getLogger(LocalKvPool.class);
+
     private final String name;
     private final KvIdentity identity;
+    private final int vocabulary;
+    private final BlockStore store;
+    private final OpenHandles handles;
+    private final SafetyChecks checks;
+    /** By tenant object: an HMAC a call would cost more than the look-up. Emptied when it grows too large. */
+    private final Map<Tenant, BlockKey> roots = new ConcurrentHashMap<>();
 
-    private LocalKvPool(String name, KvIdentity identity) {
+    private final LongAdder lookups = new LongAdder();
+    private final LongAdder requestedTokens = new LongAdder();
+    private final LongAdder localTokens = new LongAdder();
+    private final LongAdder remoteTokens = new LongAdder();
+    private final Map<MissReason, LongAdder> misses = new EnumMap<>(MissReason.class);
+
+    LocalKvPool(
+            String name,
+            KvIdentity identity,
+            int vocabulary,
+            BlockSlab slab,
+            PrefixIndex index,
+            LongSupplier nanoClock,
+            SafetyChecks checks,
+            Runnable whenQuiet) {
         this.name = name;
         this.identity = identity;
+        this.vocabulary = vocabulary;
+        this.checks = checks;
+        store = new BlockStore(BlockLayout.of(identity), slab, index, nanoClock, checks.keys());
+        handles = new OpenHandles(name, Boolean.getBoolean("mooncake.leakDebug"), whenQuiet);
+        for (MissReason reason : MissReason.values()) {
+            misses.put(reason, new LongAdder());
+        }
     }
 
+    /**
+     * A pool over {@code region[offset..offset+bytes)}.
+     *
+     * @param name 1..128 characters
+     * @param vocabulary token ids are 0..vocabulary-1
+     * @param region stays mapped until the pool and all it handed out are closed
+     * @param offset multiple of 4096
+     * @param bytes at least {@link #blockStrideBytes}; what is left after whole blocks is not used
+     */
     public static LocalKvPool create(
             String name, KvIdentity identity, int vocabulary, MemoryRegion region, long offset, long bytes) {
-        return new LocalKvPool(name, identity);
+        if (name.isEmpty() || name.length() > 128) {
+            throw MooncakeException.invalid("pool name", name, "1..128 characters");
+        }
+        if (vocabulary < 1) {
+            throw MooncakeException.invalid("vocabulary", vocabulary, "at least 1");
+        }
+        long stride = blockStrideBytes(identity);
+        if (bytes < stride) {
+            throw MooncakeException.invalid("pool bytes", bytes, "at least " + stride + ", one block");
+        }
+        BlockLayout layout = BlockLayout.of(identity);
+        region.claim(offset, bytes);
+        try {
+            BlockSlab slab = new BlockSlab(region.address(), offset, bytes, layout);
+            PrefixIndex index = new PrefixIndex(layout.blockTokens(), maxNodes(slab));
+            return new LocalKvPool(
+                    name,
+                    identity,
+                    vocabulary,
+                    slab,
+                    index,
+                    System::nanoTime,
+                    SafetyChecks.ALL,
+                    () -> region.unclaim(offset));
+        } catch (RuntimeException e) {
+            region.unclaim(offset);
+            throw e;
+        }
     }
 
-    /** Bytes one block takes in a region, header included; the least a pool needs. */
+    static int maxNodes(BlockSlab slab) {
+        return NODES_A_SLOT * slab.slots() + SPARE_NODES;
+    }
+
+    /** Bytes that one block of {@code identity} takes in a region, header and padding included. */
     public static long blockStrideBytes(KvIdentity identity) {
-        throw unfinished();
+        return BlockDescriptor.strideBytes(BlockLayout.of(identity));
     }
 
     @Override
@@ -37,96 +140,302 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         return identity;
     }
 
+    @Override
+    public BlockLayout layout() {
+        return store.layout;
+    }
+
     /** Token ids are below it. */
     public int vocabulary() {
-        throw unfinished();
+        return vocabulary;
     }
 
     @Override
     public KvPool forTenant(Tenant tenant) {
-        throw unfinished();
+        return new TenantView(this, tenant);
     }
 
+    // ------------------------------------------------------------------------------------------------------- use
+
+    /** As {@link Tenant#DEFAULT}. Local blocks are there at once, so the deadline is not needed. */
     @Override
     public PrefixLease acquire(int[] tokens, Deadline deadline) {
-        throw unfinished();
+        return acquire(Tenant.DEFAULT, tokens);
     }
 
+    /** The longest local prefix of {@code tokens}. */
     public PrefixLease acquire(Tenant tenant, int[] tokens) {
-        throw unfinished();
+        try (LocalMatch match = match(tenant, tokens)) {
+            return match.toLease(match.matchedTokens(), MissReason.NOT_CACHED);
+        }
     }
 
+    /** The longest local match, to be extended by fetched blocks and turned into a lease. */
+    public LocalMatch match(Tenant tenant, int[] tokens) {
+        checkTokens(tokens);
+        StoreMatch match = new StoreMatch(this, root(tenant), tokens);
+        handles.open(match, StoreMatch.KIND);
+        match.extendLocally();
+        return match;
+    }
+
+    /** As {@link Tenant#DEFAULT}. */
     @Override
     public BlockWriter extend(PrefixLease prefix, int[] tokens) {
-        throw unfinished();
+        return extend(Tenant.DEFAULT, prefix, tokens);
     }
 
+    /**
+     * See {@link KvPool#extend}.
+     *
+     * @throws MooncakeException INVALID_ARGUMENT when {@code prefix} is of another pool, another tenant, or no prefix of {@code tokens}
+     */
     public BlockWriter extend(Tenant tenant, PrefixLease prefix, int[] tokens) {
-        throw unfinished();
+        checkTokens(tokens);
+        if (!(prefix instanceof LocalLease lease) || lease.pool() != this) {
+            throw MooncakeException.invalid("prefix", prefix, "a lease of pool " + name);
+        }
+        lease.requireOpen();
+        BlockKey root = root(tenant);
+        int whole = lease.wholeBlocks();
+        if (whole > 0 && !lease.root().equals(root)) {
+            throw MooncakeException.invalid("prefix", "a lease of another tenant", "a lease of " + tenant.name());
+        }
+        int blockTokens = store.layout.blockTokens();
+        for (int i = 0; i < whole; i++) {
+            int offset = i * blockTokens;
+            if (offset + blockTokens > tokens.length
+                    || !BlockDescriptor.hasTokens(store.header(lease.slot(i)), store.layout, tokens, offset)) {
+                throw MooncakeException.invalid(
+                        "prefix", "another block " + i + " than that of tokens", "a lease on a prefix of tokens");
+            }
+        }
+        LocalWriter writer =
+                new LocalWriter(this, tenant.name(), whole == 0 ? root : lease.lastWholeKey(), whole, tokens);
+        handles.open(writer, LocalWriter.KIND);
+        return writer;
     }
 
+    /** As {@link Tenant#DEFAULT}. */
     @Override
     public PrefixLease withoutLookup() {
-        throw unfinished();
+        return withoutLookup(Tenant.DEFAULT);
     }
 
-    public LocalMatch match(Tenant tenant, int[] tokens) {
-        throw unfinished();
+    /** An empty lease with reason LOOKUP_DISABLED, counted as such. */
+    public PrefixLease withoutLookup(Tenant tenant) {
+        BlockKey root = root(tenant);
+        LocalLease lease = new LocalLease(this, root, new int[0], root, 0, 0, MissReason.LOOKUP_DISABLED);
+        handles.open(lease, LocalLease.KIND);
+        countLookup(0, 0, 0, MissReason.LOOKUP_DISABLED);
+        return lease;
     }
 
+    // ------------------------------------------------------------------------------------------------------- names
+
+    /** The key of the empty prefix of {@code tenant}. */
     public BlockKey root(Tenant tenant) {
-        throw unfinished();
+        BlockKey root = roots.get(tenant);
+        if (root == null) {
+            if (roots.size() >= MAX_CACHED_ROOTS) {
+                roots.clear();
+            }
+            root = ChainKeys.root(identity, tenant.salt());
+            roots.put(tenant, root);
+        }
+        return root;
     }
 
+    /** Keys of all full blocks of {@code tokens}, in order. */
     public List<BlockKey> chain(Tenant tenant, int[] tokens) {
-        throw unfinished();
+        checkTokens(tokens);
+        int blockTokens = store.layout.blockTokens();
+        ChainKeys keys = new ChainKeys();
+        List<BlockKey> chain = new ArrayList<>(tokens.length / blockTokens);
+        BlockKey key = root(tenant);
+        for (int at = 0; at + blockTokens <= tokens.length; at += blockTokens) {
+            key = keys.next(key, tokens, at, blockTokens);
+            chain.add(key);
+        }
+        return chain;
     }
 
+    // ------------------------------------------------------------------------------------------------------- peers
+
+    /** Whether the block is here now; it may go at any time. */
     public boolean contains(BlockKey key) {
-        throw unfinished();
+        return store.index.find(key) != PrefixIndex.ABSENT;
     }
 
+    /** Holds a block in place for somebody who reads it from outside; null when it is not here. */
     public @Nullable PinnedBlock pin(BlockKey key) {
-        throw unfinished();
+        handles.requireOpen();
+        int slot = store.leaseByKey(key);
+        if (slot == BlockSlab.NONE) {
+            return null;
+        }
+        store.touch(slot, store.nanoClock.getAsLong());
+        StorePin pin = new StorePin(this, slot);
+        try {
+            handles.open(pin, StorePin.KIND);
+        } catch (MooncakeException e) {
+            store.pinned(slot, -1);
+            store.release(slot);
+            throw e;
+        }
+        return pin;
     }
 
+    /** Whether header and every layer of {@code block} still give their checksums. Reads the whole block. */
     public boolean verify(PinnedBlock block) {
-        throw unfinished();
+        if (!(block instanceof StorePin pin) || !pin.open()) {
+            throw MooncakeException.invalid("block", block, "an open pin of pool " + name);
+        }
+        return BlockDescriptor.problem(store.header(pin.slot()), store.layout) == null
+                && Arrays.equals(store.checksums(pin.slot()), pin.layerChecksums());
     }
 
+    /**
+     * Whether {@code offset..offset+length} of the region lies in the payload of one sealed block of {@code generation}. For the guard of a
+     * transfer engine: no allocation, no lock, also after close.
+     */
     public boolean isCurrent(long offset, long length, long generation) {
-        throw unfinished();
+        return store.slab.isCurrent(offset, length, generation);
     }
 
+    /**
+     * Memory for a block to be fetched from a peer.
+     *
+     * @param key what it is to be
+     * @param parent the block before it, or the tenant's root
+     * @param depth index in the chain
+     * @param tokens its own tokens, {@code blockTokens} of them; copied
+     * @param tenant whose block it is
+     * @return null when every block is leased
+     */
     public @Nullable IncomingBlock beginIncoming(
             BlockKey key, BlockKey parent, int depth, int[] tokens, Tenant tenant) {
-        throw unfinished();
+        checkTokens(tokens);
+        if (tokens.length != store.layout.blockTokens()) {
+            throw MooncakeException.invalid("tokens.length", tokens.length, "" + store.layout.blockTokens());
+        }
+        if (depth < 0 || depth >= MAX_PROMPT_TOKENS) {
+            throw MooncakeException.invalid("depth", depth, "0.." + (MAX_PROMPT_TOKENS - 1));
+        }
+        handles.requireOpen();
+        int slot = store.allocate();
+        if (slot == BlockSlab.NONE) {
+            return null;
+        }
+        StoreIncoming incoming = new StoreIncoming(this, slot, key, parent, depth, tokens, tenant.name());
+        try {
+            handles.open(incoming, StoreIncoming.KIND);
+        } catch (MooncakeException e) {
+            store.abandon(slot);
+            throw e;
+        }
+        return incoming;
     }
 
+    /** Adds a listener of what is stored and removed from now on. */
     public void addListener(BlockListener listener) {
-        throw unfinished();
+        store.events.add(listener);
     }
 
+    /** Ends {@link #addListener}; an event that is being delivered may still arrive. */
     public void removeListener(BlockListener listener) {
-        throw unfinished();
+        store.events.remove(listener);
     }
 
+    /**
+     * Shows every block at one moment in the order of events: listeners have been told everything before it when {@code consumer} is called,
+     * and nothing after it until {@code consumer} is done. Not to be called by a listener.
+     */
     public void forEachBlock(Consumer<StoredBlock> consumer) {
-        throw unfinished();
+        forEachView(view -> consumer.accept(view.block()));
     }
 
+    /** The same with what operators want to know. */
     public void forEachView(Consumer<BlockView> consumer) {
-        throw unfinished();
+        handles.requireOpen();
+        store.snapshot(views -> views.forEach(consumer));
     }
 
+    /** Counters now. */
     public PoolStatistics stats() {
-        throw unfinished();
+        Map<MissReason, Long> reasons = new EnumMap<>(MissReason.class);
+        misses.forEach((reason, count) -> reasons.put(reason, count.sum()));
+        return new PoolStatistics(
+                store.index.size(),
+                store.slab.slots(),
+                store.slab.freeSlots(),
+                store.layout.payloadBytes(),
+                store.slab.strideBytes(),
+                store.stored(),
+                store.evicted(),
+                store.allocationFailures(),
+                lookups.sum(),
+                requestedTokens.sum(),
+                localTokens.sum(),
+                remoteTokens.sum(),
+                reasons,
+                handles.count(),
+                store.events.errors());
     }
 
+    /**
+     * Ends the pool; idempotent. What it handed out stays valid until closed.
+     *
+     * @throws MooncakeException ILLEGAL_STATE under leak debugging when something is still open; the pool is closed nevertheless
+     */
     @Override
-    public void close() {}
+    public void close() {
+        String report = handles.count() == 0 ? null : handles.report();
+        if (handles.closePool() && report != null) {
+            if (handles.debug()) {
+                throw new MooncakeException(Code.ILLEGAL_STATE, report);
+            }
+            LOG.warn("{}", report);
+        }
+    }
 
-    private static MooncakeException unfinished() {
-        return new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "LocalKvPool");
+    // ------------------------------------------------------------------------------------------------------- inside
+
+    BlockStore store() {
+        return store;
+    }
+
+    OpenHandles handles() {
+        return handles;
+    }
+
+    SafetyChecks checks() {
+        return checks;
+    }
+
+    void countLookup(int requested, int local, int remote, MissReason reason) {
+        lookups.increment();
+        requestedTokens.add(requested);
+        localTokens.add(local);
+        remoteTokens.add(remote);
+        LongAdder counter = misses.get(reason);
+        if (counter != null) {
+            counter.increment();
+        }
+    }
+
+    private void checkTokens(int @Nullable [] tokens) {
+        if (tokens == null || tokens.length == 0 || tokens.length > MAX_PROMPT_TOKENS) {
+            throw MooncakeException.invalid(
+                    tokens == null ? "tokens" : "tokens.length",
+                    tokens == null ? null : tokens.length,
+                    "1.." + MAX_PROMPT_TOKENS + " token ids");
+        }
+        for (int i = 0; i < tokens.length; i++) {
+            // Unsigned: a negative id is a huge one.
+            if (Integer.compareUnsigned(tokens[i], vocabulary) >= 0) {
+                throw MooncakeException.invalid("tokens[" + i + "]", tokens[i], "0.." + (vocabulary - 1));
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@ package io.mooncake.memory.index;
 
 import io.mooncake.memory.BlockKey;
 import java.util.Arrays;
+import java.util.Objects;
 
 /**
  * The result of one match, reusable by its one thread: the blocks matched whole, in order, and at most one that is matched in part.
@@ -41,30 +42,26 @@ public final class IndexMatch {
         partialTokens = 0;
     }
 
-    void add(long value, long word0, long word1, long word2, long word3) {
-        put(value, word0, word1, word2, word3);
+    void add(long value, long[] digestWords, int at) {
+        put(value, digestWords, at);
         blocks++;
     }
 
-    void partial(int tokens, long value, long word0, long word1, long word2, long word3) {
-        put(value, word0, word1, word2, word3);
+    void partial(int tokens, long value, long[] digestWords, int at) {
+        put(value, digestWords, at);
         partialTokens = tokens;
     }
 
-    private void put(long value, long word0, long word1, long word2, long word3) {
+    private void put(long value, long[] digestWords, int at) {
         if (blocks == values.length) {
             values = Arrays.copyOf(values, 2 * blocks);
             digests = Arrays.copyOf(digests, 8 * blocks);
         }
         values[blocks] = value;
-        int at = 4 * blocks;
-        digests[at] = word0;
-        digests[at + 1] = word1;
-        digests[at + 2] = word2;
-        digests[at + 3] = word3;
+        System.arraycopy(digestWords, at, digests, 4 * blocks, 4);
     }
 
     private int check(int index) {
-        return java.util.Objects.checkIndex(index, partialTokens > 0 ? blocks + 1 : blocks);
+        return Objects.checkIndex(index, partialTokens > 0 ? blocks + 1 : blocks);
     }
 }

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import io.mooncake.memory.block.BlockDescriptor;
+import io.mooncake.memory.block.BlockSlab;
+import io.mooncake.memory.block.EvictionOrder;
+import io.mooncake.memory.index.PrefixIndex;
+import io.mooncake.memory.index.PrefixIndex.Insert;
+import io.mooncake.memory.index.PrefixIndex.Removal;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Slab, index, eviction order and events of one pool, kept in step.
+ *
+ * <p>Allocating a free slot, leasing and releasing take no lock. Publishing and evicting change index, order and event queue together under
+ * {@code change}; checksums are computed and listeners are called outside of it. The index holds the slot of each key. Between finding a
+ * slot and leasing it, the block may have gone and another may have come: so the full key in the slot's header is compared <i>after</i> the
+ * lease is taken, when it can't change any more.
+ */
+final class BlockStore {
+    final BlockLayout layout;
+    final BlockSlab slab;
+    final PrefixIndex index;
+    final BlockEvents events = new BlockEvents();
+    final LongSupplier nanoClock;
+
+    private final EvictionOrder order;
+    private final boolean compareKeys;
+    private final ReentrantLock change = new ReentrantLock();
+    private final AtomicIntegerArray pins;
+    private final AtomicLongArray hits;
+    /** Tenant of a slot's block; written while filling, read while sealed. */
+    private final @Nullable String[] tenants;
+
+    private final LongAdder stored = new LongAdder();
+    private final LongAdder evicted = new LongAdder();
+    private final LongAdder allocationFailures = new LongAdder();
+
+    BlockStore(BlockLayout layout, BlockSlab slab, PrefixIndex index, LongSupplier nanoClock, boolean compareKeys) {
+        this.layout = layout;
+        this.slab = slab;
+        this.index = index;
+        this.nanoClock = nanoClock;
+        this.compareKeys = compareKeys;
+        order = new EvictionOrder(slab);
+        pins = new AtomicIntegerArray(slab.slots());
+        hits = new AtomicLongArray(slab.slots());
+        tenants = new String[slab.slots()];
+    }
+
+    // ------------------------------------------------------------------------------------------------------- hold
+
+    /** Leases the block {@code key} that the index saw in {@code slot}; false when it is not there any more. */
+    boolean lease(int slot, BlockKey key) {
+        if (!slab.lease(slot)) {
+            return false;
+        }
+        if (compareKeys && !BlockDescriptor.hasKey(slab.headerAddress(slot), key)) {
+            release(slot);
+            return false;
+        }
+        return true;
+    }
+
+    /** Finds and leases {@code key}; the slot, or {@link BlockSlab#NONE}. */
+    int leaseByKey(BlockKey key) {
+        long found = index.find(key);
+        return found != PrefixIndex.ABSENT && lease((int) found, key) ? (int) found : BlockSlab.NONE;
+    }
+
+    void release(int slot) {
+        if (slab.release(slot)) {
+            order.released(slot);
+        }
+    }
+
+    void touch(int slot, long nanos) {
+        order.touch(slot, nanos);
+    }
+
+    void hit(int slot, long nanos) {
+        hits.getAndIncrement(slot);
+        order.touch(slot, nanos);
+    }
+
+    void pinned(int slot, int change) {
+        pins.addAndGet(slot, change);
+    }
+
+    ByteBuffer header(int slot) {
+        return BlockDescriptor.header(slab.headerAddress(slot), layout);
+    }
+
+    // ------------------------------------------------------------------------------------------------------- store
+
+    /** A slot to fill, evicting if none is free; {@link BlockSlab#NONE} when every block is leased. */
+    int allocate() {
+        int slot = slab.allocate();
+        if (slot == BlockSlab.NONE) {
+            change.lock();
+            try {
+                slot = slab.allocate();
+                slot = slot == BlockSlab.NONE ? evict() : slot;
+            } finally {
+                change.unlock();
+            }
+            events.drain();
+        }
+        if (slot == BlockSlab.NONE) {
+            allocationFailures.increment();
+        } else {
+            hits.set(slot, 0);
+        }
+        return slot;
+    }
+
+    /** Under the change lock. */
+    private int evict() {
+        int slot = order.poll(candidate -> !index.hasChildren(BlockDescriptor.key(header(candidate))));
+        if (slot == BlockSlab.NONE) {
+            return slot;
+        }
+        BlockKey key = BlockDescriptor.key(header(slot));
+        Removal removal = index.take(key);
+        if (removal.exposed() != PrefixIndex.ABSENT) {
+            order.add((int) removal.exposed());
+        }
+        if (events.wanted()) {
+            long generation = slab.generation(slot);
+            events.append(listener -> listener.onRemoved(key, generation));
+        }
+        slab.recycle(slot);
+        evicted.increment();
+        return slot;
+    }
+
+    /** Gives a slot that was never sealed back. */
+    void abandon(int slot) {
+        slab.free(slot);
+    }
+
+    /** CRC32C of each layer of the payload in {@code slot}. */
+    int[] checksums(int slot) {
+        int[] crcs = new int[layout.layers()];
+        for (int layer = 0; layer < crcs.length; layer++) {
+            crcs[layer] = BlockDescriptor.layerCrc(slab.payloadAddress(slot), layout, layer);
+        }
+        return crcs;
+    }
+
+    /**
+     * Seals the filled {@code slot} and indexes it. When the key is there already, or no node is free, the slot goes back.
+     *
+     * @param crcs of its layers
+     * @return ADDED: the caller holds one reference on {@code slot}; else it holds none
+     */
+    Insert publish(
+            int slot,
+            int[] crcs,
+            BlockKey key,
+            BlockKey parent,
+            int depth,
+            int[] tokens,
+            int tokensOffset,
+            String tenant) {
+        ByteBuffer header = header(slot);
+        BlockDescriptor.begin(header, layout, slab.generation(slot), key, parent, depth, tokens, tokensOffset);
+        for (int layer = 0; layer < crcs.length; layer++) {
+            BlockDescriptor.layerWritten(header, layer, crcs[layer]);
+        }
+        BlockDescriptor.seal(header, layout);
+        tenants[slot] = tenant;
+        order.touch(slot, nanoClock.getAsLong());
+        Insert outcome;
+        change.lock();
+        try {
+            outcome = index.insert(parent, key, tokens, tokensOffset, slot);
+            if (outcome == Insert.ADDED) {
+                // Sealed last, so that nobody can hold a slot that is not indexed and goes back; until here look-ups
+                // miss it.
+                slab.seal(slot);
+                if (!index.hasChildren(key)) {
+                    order.add(slot);
+                }
+                if (events.wanted()) {
+                    StoredBlock block = describe(slot);
+                    events.append(listener -> listener.onStored(block));
+                }
+            }
+        } finally {
+            change.unlock();
+        }
+        if (outcome == Insert.ADDED) {
+            stored.increment();
+            events.drain();
+        } else {
+            slab.free(slot);
+        }
+        return outcome;
+    }
+
+    // ------------------------------------------------------------------------------------------------------- look
+
+    /** What is in a slot that is leased, or that cannot change under the change lock. */
+    StoredBlock describe(int slot) {
+        ByteBuffer header = header(slot);
+        return new StoredBlock(
+                BlockDescriptor.key(header),
+                BlockDescriptor.parent(header),
+                BlockDescriptor.depth(header),
+                BlockDescriptor.tokens(header, layout),
+                slab.generation(slot),
+                tenant(slot));
+    }
+
+    String tenant(int slot) {
+        String tenant = tenants[slot];
+        return tenant == null ? "" : tenant;
+    }
+
+    /** All blocks at one moment in the order of events; {@code task} gets them in that order too, before this returns. */
+    void snapshot(Consumer<List<BlockView>> task) {
+        List<BlockView> blocks = new ArrayList<>();
+        Runnable delivered;
+        change.lock();
+        try {
+            long now = nanoClock.getAsLong();
+            index.forEach((key, parent, tokens, value) -> blocks.add(view((int) value, key, parent, tokens, now)));
+            delivered = events.appendTask(() -> task.accept(blocks));
+        } finally {
+            change.unlock();
+        }
+        events.drain();
+        delivered.run();
+    }
+
+    /** Under the change lock an indexed block stays what it is: eviction takes the same lock. */
+    private BlockView view(int slot, BlockKey key, BlockKey parent, int[] tokens, long now) {
+        int depth = BlockDescriptor.depth(header(slot));
+        return new BlockView(
+                new StoredBlock(key, parent, depth, tokens, slab.generation(slot), tenant(slot)),
+                "DRAM",
+                layout.payloadBytes(),
+                hits.get(slot),
+                Math.max(0, now - order.lastUse(slot)),
+                slab.references(slot),
+                pins.get(slot) > 0);
+    }
+
+    long stored() {
+        return stored.sum();
+    }
+
+    long evicted() {
+        return evicted.sum();
+    }
+
+    long allocationFailures() {
+        return allocationFailures.sum();
+    }
+}

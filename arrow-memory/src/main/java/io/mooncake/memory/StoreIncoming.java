@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.block.BlockSlab;
+import io.mooncake.memory.block.ChainKeys;
+import io.mooncake.memory.index.PrefixIndex.Insert;
+import java.util.Arrays;
+
+/** The incoming block of {@link LocalKvPool}: a slot in state filling until commit, a reference on the key's block until close. */
+final class StoreIncoming implements IncomingBlock {
+    static final String KIND = "incoming block";
+
+    private enum State {
+        FILLING,
+        LEASED,
+        EMPTY,
+        CLOSED
+    }
+
+    private final LocalKvPool pool;
+    private final BlockStore store;
+    private final BlockKey key;
+    private final BlockKey parent;
+    private final int depth;
+    private final int[] tokens;
+    private final String tenant;
+    private final long address;
+    private final long offset;
+    private int slot;
+    private State state = State.FILLING;
+
+    StoreIncoming(LocalKvPool pool, int slot, BlockKey key, BlockKey parent, int depth, int[] tokens, String tenant) {
+        this.pool = pool;
+        this.store = pool.store();
+        this.slot = slot;
+        this.key = key;
+        this.parent = parent;
+        this.depth = depth;
+        this.tokens = tokens.clone();
+        this.tenant = tenant;
+        this.address = store.slab.payloadAddress(slot);
+        this.offset = store.slab.payloadOffset(slot);
+    }
+
+    @Override
+    public BlockKey key() {
+        return key;
+    }
+
+    @Override
+    public long address() {
+        return address;
+    }
+
+    @Override
+    public int length() {
+        return store.layout.payloadBytes();
+    }
+
+    @Override
+    public long offset() {
+        return offset;
+    }
+
+    @Override
+    public Outcome commit(int[] layerChecksums) {
+        if (state != State.FILLING) {
+            throw new MooncakeException(Code.ILLEGAL_STATE, "incoming block: " + state + " (expected: FILLING)");
+        }
+        int blockTokens = store.layout.blockTokens();
+        if (pool.checks().identity()
+                && !new ChainKeys().next(parent, tokens, 0, blockTokens).equals(key)) {
+            return dropAs(Outcome.WRONG_IDENTITY);
+        }
+        int[] crcs = store.checksums(slot);
+        if (pool.checks().checksums() && !Arrays.equals(crcs, layerChecksums)) {
+            return dropAs(Outcome.WRONG_CHECKSUM);
+        }
+        Insert outcome = store.publish(slot, crcs, key, parent, depth, tokens, 0, tenant);
+        return switch (outcome) {
+            case ADDED -> {
+                state = State.LEASED;
+                yield Outcome.STORED;
+            }
+            case EXISTS -> {
+                slot = store.leaseByKey(key);
+                state = slot == BlockSlab.NONE ? State.EMPTY : State.LEASED;
+                yield Outcome.KEPT_EXISTING;
+            }
+            case CONFLICT -> {
+                state = State.EMPTY;
+                yield Outcome.WRONG_IDENTITY;
+            }
+            case FULL -> {
+                state = State.EMPTY;
+                yield Outcome.INDEX_FULL;
+            }
+        };
+    }
+
+    private Outcome dropAs(Outcome outcome) {
+        store.abandon(slot);
+        state = State.EMPTY;
+        return outcome;
+    }
+
+    @Override
+    public void abandon() {
+        close();
+    }
+
+    @Override
+    public void close() {
+        State was = state;
+        if (was != State.CLOSED) {
+            state = State.CLOSED;
+            if (was == State.FILLING) {
+                store.abandon(slot);
+            } else if (was == State.LEASED) {
+                store.release(slot);
+            }
+            pool.handles().close(this);
+        }
+    }
+}
