@@ -69,8 +69,11 @@ final class NativeLibrary {
                 return loadCopy(library);
             }
             return new Unavailable(reasonIn(folder));
-        } catch (IOException | UnsatisfiedLinkError e) {
+        } catch (UnsatisfiedLinkError e) {
             return new Unavailable(fileName + ": " + e.getMessage());
+        } catch (IOException e) {
+            // The message alone is often only a path.
+            return new Unavailable(fileName + ": " + e.getClass().getSimpleName() + ": " + e.getMessage());
         }
     }
 
