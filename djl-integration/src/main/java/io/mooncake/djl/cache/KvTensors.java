@@ -2,6 +2,7 @@
 package io.mooncake.djl.cache;
 
 import ai.djl.ndarray.NDArray;
+import ai.djl.ndarray.NDList;
 import ai.djl.ndarray.types.DataType;
 import ai.djl.ndarray.types.Shape;
 import ai.djl.pytorch.engine.PtNDArray;
@@ -64,6 +65,39 @@ public final class KvTensors {
                 Math.toIntExact(shape.get(last)));
     }
 
+    /**
+     * Over past arrays as DJL's causal models have them: keys and values of layer 0, of layer 1, and so on, each [1, kvHeads, tokens,
+     * headSize].
+     *
+     * @throws MooncakeException INVALID_ARGUMENT naming the array that does not fit
+     */
+    public static KvTensors over(NDList past, int layers, int kvHeads, int headSize) {
+        if (past.size() != 2 * layers) {
+            throw MooncakeException.invalid(
+                    "past", past.size() + " arrays", 2 * layers + ": keys and values of each layer");
+        }
+        Shape found = past.get(0).getShape();
+        if (found.dimension() != 4 || found.get(0) != 1 || found.get(1) != kvHeads || found.get(3) != headSize) {
+            throw MooncakeException.invalid("past array 0", found, "(1, " + kvHeads + ", tokens, " + headSize + ")");
+        }
+        NDArray[] keys = new NDArray[layers];
+        NDArray[] values = new NDArray[layers];
+        for (int layer = 0; layer < layers; layer++) {
+            keys[layer] = past.get(2 * layer);
+            values[layer] = past.get(2 * layer + 1);
+        }
+        return over(keys, values);
+    }
+
+    /** Whether the elements of {@code array} follow each other in memory. Costs a copy where they do not. */
+    static boolean isContiguous(NDArray array) {
+        PtNDArray tensor = (PtNDArray) array;
+        // A tensor that is not contiguous answers with a fresh copy each time.
+        long first = MemoryUtil.getByteBufferAddress(tensor.toByteBuffer(true));
+        long second = MemoryUtil.getByteBufferAddress(tensor.toByteBuffer(true));
+        return first == second;
+    }
+
     private static long address(String name, NDArray array, Shape shape) {
         requireType(name, array.getDataType());
         int dimensions = array.getShape().dimension();
@@ -77,12 +111,10 @@ public final class KvTensors {
         if (!(array instanceof PtNDArray tensor) || array.getDevice().isGpu()) {
             throw MooncakeException.invalid(name, array.getDevice(), "a PyTorch tensor in CPU memory");
         }
-        long address = MemoryUtil.getByteBufferAddress(tensor.toByteBuffer(true));
-        // A tensor that is not contiguous answers with a fresh copy each time, and writes to a copy are lost.
-        if (address != MemoryUtil.getByteBufferAddress(tensor.toByteBuffer(true))) {
+        if (!isContiguous(array)) {
             throw MooncakeException.invalid(name, "a strided view", "a contiguous tensor");
         }
-        return address;
+        return MemoryUtil.getByteBufferAddress(tensor.toByteBuffer(true));
     }
 
     /** Refuses element types that blocks of F32 cannot hold, BF16 (which the engine cannot even allocate) among them. */
@@ -100,6 +132,27 @@ public final class KvTensors {
     /** Tokens each tensor has room for. */
     public int capacity() {
         return capacity;
+    }
+
+    /** Copies the first {@code tokens} tokens of {@code other}, which has the same layers, heads and elements. */
+    public void copyFrom(KvTensors other, int tokens) {
+        if (other.layers() != layers() || other.kvHeads != kvHeads || other.headSize != headSize) {
+            throw MooncakeException.invalid(
+                    "KV tensors",
+                    other.layers() + "x" + other.kvHeads + "x" + other.headSize,
+                    layers() + "x" + kvHeads + "x" + headSize);
+        }
+        if (tokens < 1 || tokens > Math.min(capacity, other.capacity)) {
+            throw MooncakeException.invalid("tokens", tokens, "1.." + Math.min(capacity, other.capacity));
+        }
+        for (int layer = 0; layer < keyAddresses.length; layer++) {
+            for (int head = 0; head < kvHeads; head++) {
+                long from = other.offset(head, 0);
+                long to = offset(head, 0);
+                MemoryUtil.copyMemory(other.keyAddresses[layer] + from, keyAddresses[layer] + to, bytes(tokens));
+                MemoryUtil.copyMemory(other.valueAddresses[layer] + from, valueAddresses[layer] + to, bytes(tokens));
+            }
+        }
     }
 
     /** Copies the first {@code tokens} tokens of {@code block} to token {@code firstToken} and on. */

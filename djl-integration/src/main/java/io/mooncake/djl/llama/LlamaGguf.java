@@ -126,6 +126,11 @@ public final class LlamaGguf implements WeightSource {
         return !contains("output.weight");
     }
 
+    /** Memory that the loaded weights take: F32, and an output matrix also where it is the embedding turned round. */
+    public long weightBytes() {
+        return config.parameters(false) * Float.BYTES;
+    }
+
     @Override
     public boolean contains(String name) {
         return file.findTensor(name).isPresent();

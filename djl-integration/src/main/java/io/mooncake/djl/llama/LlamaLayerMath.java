@@ -42,6 +42,8 @@ final class LlamaLayerMath {
             }
         }
         this.epsilon = manager.create(config.rmsEpsilon());
+        // A scope that the caller happens to have open must not free them.
+        NDScope.unregister(cosines, sines, laterTokens, epsilon);
     }
 
     /** Signs are folded in: out = x * cos + swapped(x) * sin with swapped(x) = (second half, first half). */

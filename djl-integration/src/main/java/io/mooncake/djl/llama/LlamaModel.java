@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.djl.llama;
 
+import ai.djl.inference.Predictor;
+import ai.djl.modality.nlp.generate.CausalLMOutput;
 import ai.djl.ndarray.NDArray;
+import ai.djl.ndarray.NDList;
 import ai.djl.ndarray.NDManager;
 import ai.djl.ndarray.NDScope;
 import ai.djl.ndarray.types.SparseFormat;
 import io.mooncake.base.MooncakeException;
 import java.nio.FloatBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -56,6 +61,7 @@ public final class LlamaModel implements AutoCloseable {
         NDManager manager = TorchEngine.get().newBaseManager();
         try {
             LlamaWeights weights = LlamaWeights.load(source, config, manager);
+            weights.leaveScope();
             float[] factors = ropeFactors(source, config);
             return new LlamaModel(
                     config, chunkTokens, manager, weights, new LlamaLayerMath(config, factors, chunkTokens, manager));
@@ -118,7 +124,7 @@ public final class LlamaModel implements AutoCloseable {
      */
     public float[] predict(LlamaState state, int[] tokens, int to) {
         requireRange(state, tokens, to, true);
-        feed(state, tokens, chunkStart(to));
+        feed(state, tokens, Math.max(state.position(), chunkStart(to)));
         return floats(run(state, tokens, to, Want.LAST));
     }
 
@@ -196,10 +202,39 @@ public final class LlamaModel implements AutoCloseable {
         return (to - 1) / chunkTokens * chunkTokens;
     }
 
-    private enum Want {
+    /** Which rows of logits a pass makes. */
+    enum Want {
         NOTHING,
         LAST,
         ALL
+    }
+
+    /**
+     * A DJL predictor over this model. Input: ids [1, T], positions [1, T], attention mask [1, P + T] of ones, then nothing or 2 x layers
+     * past arrays [1, kvHeads, P, headSize]. Output: logits of the last token [1, 1, vocabulary], and the past of P + T tokens. Outputs
+     * belong to the manager of the ids.
+     */
+    public Predictor<NDList, CausalLMOutput> newPredictor() {
+        return new LlamaPredictor(this, Want.LAST);
+    }
+
+    /** The same, with the logits of all T tokens [1, T, vocabulary]. */
+    public Predictor<NDList, CausalLMOutput> newPredictorOfAllLogits() {
+        return new LlamaPredictor(this, Want.ALL);
+    }
+
+    /** Feeds {@code tokens[state.position()..to)} chunk by chunk; returns [rows, vocabulary] a chunk (ALL) or of the last token. */
+    List<NDArray> rows(LlamaState state, int[] tokens, int to, Want want) {
+        requireRange(state, tokens, to, true);
+        List<NDArray> rows = new ArrayList<>();
+        while (state.position() < to) {
+            int end = chunkEnd(state.position(), to);
+            NDArray logits = run(state, tokens, end, want == Want.LAST && end < to ? Want.NOTHING : want);
+            if (logits != null) {
+                rows.add(logits);
+            }
+        }
+        return rows;
     }
 
     /** One pass over {@code tokens[state.position()..to)}, at most one chunk. Returns [1 or T, vocabulary], owed a close, or null. */

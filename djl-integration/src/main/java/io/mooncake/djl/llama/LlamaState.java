@@ -2,7 +2,9 @@
 package io.mooncake.djl.llama;
 
 import ai.djl.ndarray.NDArray;
+import ai.djl.ndarray.NDList;
 import ai.djl.ndarray.NDManager;
+import ai.djl.ndarray.NDScope;
 import ai.djl.ndarray.types.DataType;
 import ai.djl.ndarray.types.Shape;
 import io.mooncake.base.MooncakeException;
@@ -36,6 +38,8 @@ public final class LlamaState implements AutoCloseable {
         for (int layer = 0; layer < config.layers(); layer++) {
             keys[layer] = manager.zeros(shape, DataType.FLOAT32);
             values[layer] = manager.zeros(shape, DataType.FLOAT32);
+            // A scope that the caller happens to have open must not free them.
+            NDScope.unregister(keys[layer], values[layer]);
         }
         this.tensors = KvTensors.over(keys, values);
     }
@@ -79,6 +83,23 @@ public final class LlamaState implements AutoCloseable {
 
     NDArray values(int layer) {
         return values[layer];
+    }
+
+    /**
+     * Gives the tensors away as past arrays [1, kvHeads, capacity, headSize], keys and values of each layer in turn; what remains is only
+     * to be closed.
+     */
+    NDList handOver(NDManager owner) {
+        requireOpen();
+        NDList past = new NDList();
+        for (int layer = 0; layer < keys.length; layer++) {
+            for (NDArray tensor : new NDArray[] {keys[layer], values[layer]}) {
+                NDArray batched = tensor.expandDims(0);
+                batched.attach(owner);
+                past.add(batched);
+            }
+        }
+        return past;
     }
 
     NDManager manager() {

@@ -3,6 +3,7 @@ package io.mooncake.djl.llama;
 
 import ai.djl.ndarray.NDArray;
 import ai.djl.ndarray.NDManager;
+import ai.djl.ndarray.NDScope;
 import ai.djl.ndarray.index.NDIndex;
 import ai.djl.ndarray.types.DataType;
 import ai.djl.ndarray.types.Shape;
@@ -38,6 +39,15 @@ record LlamaWeights(NDArray embedding, List<Layer> layers, NDArray finalNorm, ND
             NDArray feedForwardNorm,
             NDArray gateUp,
             NDArray down) {}
+
+    /** Keeps the tensors alive beyond a scope that the caller happens to have open. */
+    void leaveScope() {
+        NDScope.unregister(embedding, finalNorm, output);
+        for (Layer layer : layers) {
+            NDScope.unregister(layer.attentionNorm, layer.queryKeyValue, layer.attentionOutput);
+            NDScope.unregister(layer.feedForwardNorm, layer.gateUp, layer.down);
+        }
+    }
 
     static LlamaWeights load(WeightSource source, LlamaConfig config, NDManager manager) {
         NDArray embedding = tensor(source, manager, "token_embd.weight", config.vocabulary(), config.hidden());
