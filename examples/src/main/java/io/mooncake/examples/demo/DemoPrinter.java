@@ -68,7 +68,7 @@ final class DemoPrinter {
                     row.turn(),
                     row.node(),
                     row.lost() ? "lost with its node" : "FAILED",
-                    row.error());
+                    String.valueOf(row.error()));
             return;
         }
         terminal.line(

@@ -33,7 +33,7 @@ final class DemoSql {
                 answers.add(answer(console, query));
             }
         } catch (Refusal refused) {
-            answers.add(failed("connect", refused.getMessage()));
+            answers.add(failed("connect", String.valueOf(refused.getMessage())));
         }
         return answers;
     }
@@ -42,11 +42,11 @@ final class DemoSql {
         try {
             return console.query(query);
         } catch (SQLException e) {
-            return failed(query, e.getMessage());
+            return failed(query, String.valueOf(e.getMessage()));
         }
     }
 
     private static SqlConsole.Answer failed(String query, String reason) {
-        return new SqlConsole.Answer(query, List.of("error"), List.of(List.of(String.valueOf(reason))), 0);
+        return new SqlConsole.Answer(query, List.of("error"), List.of(List.of(reason)), 0);
     }
 }

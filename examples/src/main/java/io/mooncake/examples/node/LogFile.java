@@ -16,5 +16,7 @@ public final class LogFile {
             System.setProperty("logback.configurationFile", "logback-file.xml");
             System.setProperty("mooncake.log.file", file.toString());
         }
+        // Else Ignite writes its banner and every topology change to standard output.
+        System.setProperty("IGNITE_QUIET", "false");
     }
 }
