@@ -61,6 +61,7 @@ public final class ClusterRouter implements RequestRouter {
                 new Matches(services),
                 new JobRunner(services, meter),
                 exchange);
+        services.addFetchListener((holder, bytes, nanos) -> meter.fetched(bytes, nanos));
         exchange.start();
     }
 

@@ -1,41 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.query;
 
-import io.mooncake.ignite.MooncakeService;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
-import java.util.Arrays;
-import org.apache.ignite.configuration.IgniteConfiguration;
-import org.apache.ignite.services.ServiceConfiguration;
-import org.apache.ignite.util.AttributeNodeFilter;
+import org.jspecify.annotations.Nullable;
 
-/**
- * Registers views and metrics on every node, and the service on server nodes that hold a pool.
- *
- * <p>The service's configuration travels to every node, those without our jars included. That is harmless: Ignite carries the service as
- * bytes and its class as a name, and reads them only on nodes that pass the filter, which is Ignite's own and compares attributes.
- */
+/** Registers views and metrics on every node, and deploys the service from server nodes that hold a pool. */
 public final class NodeQueries implements NodeComponent {
-    /** Attribute that the service's filter looks for. */
+    /** Attribute that the service's filter looks for; {@code "true"} on nodes that run it. */
     public static final String SERVICE_ATTRIBUTE = "mooncake.service";
 
-    @Override
-    public void initExtensions(NodeServices services, IgniteConfiguration config) {
-        if (config.isClientMode() || services.settings().role() == Role.OBSERVER) {
-            return;
-        }
-        ServiceConfiguration[] known = config.getServiceConfiguration();
-        ServiceConfiguration[] all =
-                known == null ? new ServiceConfiguration[1] : Arrays.copyOf(known, known.length + 1);
-        ServiceConfiguration ours = new ServiceConfiguration();
-        ours.setName(MooncakeService.NAME);
-        ours.setService(new NodeService());
-        ours.setMaxPerNodeCount(1);
-        ours.setNodeFilter(new AttributeNodeFilter(SERVICE_ATTRIBUTE, "true"));
-        all[all.length - 1] = ours;
-        config.setServiceConfiguration(all);
-    }
+    private volatile @Nullable ServiceDeployer deployer;
 
     @Override
     public void start(NodeServices services) {
@@ -52,5 +28,23 @@ public final class NodeQueries implements NodeComponent {
                         new MissRow.Walker(),
                         filter -> MissRow.rows(services.localPools()));
         NodeMetrics.register(services);
+    }
+
+    @Override
+    public void onIgniteStart(NodeServices services) {
+        boolean client = services.ignite().configuration().isClientMode();
+        if (!client && services.settings().role() != Role.OBSERVER) {
+            ServiceDeployer ours = new ServiceDeployer(services);
+            deployer = ours;
+            ours.start();
+        }
+    }
+
+    @Override
+    public void onIgniteStop() {
+        ServiceDeployer ours = deployer;
+        if (ours != null) {
+            ours.stop();
+        }
     }
 }
