@@ -5,6 +5,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.config.ConfigurationNames;
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import picocli.CommandLine;
@@ -26,9 +27,10 @@ public final class UsageErrors implements IParameterExceptionHandler, IExecution
     public int handleParseException(ParameterException e, String[] args) {
         CommandLine command = e.getCommandLine();
         PrintWriter err = command.getErr();
-        if (e instanceof UnmatchedArgumentException unmatched
-                && !unmatched.getUnmatched().isEmpty()) {
-            err.println(unknown(command, unmatched.getUnmatched().get(0)));
+        List<String> unmatched =
+                e instanceof UnmatchedArgumentException wrong ? wrong.getUnmatched() : misspelt(command, args);
+        if (!unmatched.isEmpty()) {
+            err.println(unknown(command, unmatched.get(0)));
         } else {
             err.println(e.getMessage());
         }
@@ -48,6 +50,14 @@ public final class UsageErrors implements IParameterExceptionHandler, IExecution
         }
         err.flush();
         return FAILED;
+    }
+
+    /** A misspelt option usually leaves a required one missing as well: the misspelling is what the person wants to hear of. */
+    private static List<String> misspelt(CommandLine command, String[] args) {
+        return Arrays.stream(args)
+                .filter(given -> given.startsWith("--") && given.length() > 2)
+                .filter(given -> command.getCommandSpec().findOption(given.split("=", 2)[0]) == null)
+                .toList();
     }
 
     private static String unknown(CommandLine command, String given) {
