@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import io.mooncake.transfer.internal.LeaseFrameDescriptor.Reply;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/** The reader's side of a lease. The term counts from before the request was sent, so it ends here before it ends at the owner. */
+final class ReaderLease implements RemoteLease {
+    private final PeerAddress peer;
+    private final long id;
+    private final List<@Nullable Element> elements;
+    private final long endNanos;
+    private final LeaseReleaser releaser;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /** Tells the owner. */
+    @FunctionalInterface
+    interface LeaseReleaser {
+        void release(PeerAddress peer, long lease);
+    }
+
+    ReaderLease(PeerAddress peer, Reply reply, long askedAtNanos, LeaseReleaser releaser) {
+        this.peer = peer;
+        this.id = reply.lease();
+        this.elements = reply.elements();
+        this.endNanos = askedAtNanos + reply.termNanos();
+        this.releaser = releaser;
+    }
+
+    long endNanos() {
+        return endNanos;
+    }
+
+    boolean closed() {
+        return closed.get();
+    }
+
+    @Override
+    public PeerAddress peer() {
+        return peer;
+    }
+
+    @Override
+    public int size() {
+        return elements.size();
+    }
+
+    @Override
+    public @Nullable Element element(int index) {
+        return elements.get(index);
+    }
+
+    @Override
+    public boolean expired() {
+        return closed.get() || System.nanoTime() - endNanos >= 0;
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            releaser.release(peer, id);
+        }
+    }
+}

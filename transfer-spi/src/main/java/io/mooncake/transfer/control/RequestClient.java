@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.control;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.control.ControlFrameDescriptor.Frame;
+import io.mooncake.transfer.internal.Quietly;
+import io.mooncake.transfer.tcp.Plane;
+import java.io.IOException;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.zeromq.SocketType;
+import org.zeromq.ZMQ;
+
+/**
+ * Requests to one life of one peer. All of it runs on the control loop.
+ *
+ * <p>States: no connection; connecting (requests wait in the outbox); attached. A connection that breaks fails what is outstanding, for the
+ * peer's answer has no way back; the next request connects anew. Requests end at their deadline whatever the state is.
+ */
+final class RequestClient implements ControlLoop.Actor {
+    private static final int MAX_OUTSTANDING = 4096;
+    private static final long NEVER_MILLIS = 60_000;
+
+    /** One request until its future is completed. */
+    static final class Pending {
+        final long correlation;
+        final byte[] frame;
+        final long deadlineNanos;
+        final CompletableFuture<byte[]> reply;
+
+        Pending(long correlation, byte[] frame, long deadlineNanos, CompletableFuture<byte[]> reply) {
+            this.correlation = correlation;
+            this.frame = frame;
+            this.deadlineNanos = deadlineNanos;
+            this.reply = reply;
+        }
+    }
+
+    private final ControlLoop loop;
+    private final Connector connector;
+    private final PeerAddress peer;
+    private final boolean checkIncarnation;
+    private final ZMQ.Socket socket;
+    private final Map<Long, Pending> outstanding = new HashMap<>();
+    private final PriorityQueue<Pending> byDeadline =
+            new PriorityQueue<>((a, b) -> Long.signum(a.deadlineNanos - b.deadlineNanos));
+    private final ArrayDeque<Pending> outbox = new ArrayDeque<>();
+    private boolean connecting;
+    private boolean closed;
+    private @Nullable SocketChannel attached;
+
+    RequestClient(ControlLoop loop, Connector connector, PeerAddress peer, boolean checkIncarnation) {
+        this.loop = loop;
+        this.connector = connector;
+        this.peer = peer;
+        this.checkIncarnation = checkIncarnation;
+        this.socket = loop.open(SocketType.DEALER, MAX_OUTSTANDING, this::receive);
+        socket.setEventHook(
+                event -> {
+                    Object channel = event.getValue();
+                    loop.post(() -> disconnected(channel));
+                },
+                ZMQ.EVENT_DISCONNECTED);
+        loop.add(this);
+    }
+
+    void send(Pending pending) {
+        if (outstanding.size() >= MAX_OUTSTANDING) {
+            fail(pending, MooncakeException.Code.EXHAUSTED, MAX_OUTSTANDING + " requests are outstanding");
+            return;
+        }
+        outstanding.put(pending.correlation, pending);
+        byDeadline.add(pending);
+        outbox.add(pending);
+        if (attached == null && !connecting) {
+            connecting = true;
+            connector.connect(peer, Plane.CONTROL, pending.deadlineNanos, this::connected);
+        }
+        flush();
+    }
+
+    private void connected(@Nullable SocketChannel channel, @Nullable MooncakeException failure) {
+        connecting = false;
+        if (channel == null || failure != null) {
+            MooncakeException cause = failure == null
+                    ? new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, peer.encode())
+                    : failure;
+            failAll(cause.code(), String.valueOf(cause.getMessage()));
+            return;
+        }
+        if (closed) {
+            Quietly.close(channel);
+            return;
+        }
+        try {
+            ZmqAttachment.attach(socket, channel, peer.encode());
+            attached = channel;
+            flush();
+        } catch (IOException e) {
+            Quietly.close(channel);
+            failAll(MooncakeException.Code.INTERNAL, String.valueOf(e.getMessage()));
+        }
+    }
+
+    private void disconnected(@Nullable Object channel) {
+        if (attached != null && attached == channel) {
+            attached = null;
+            failAll(MooncakeException.Code.PEER_UNREACHABLE, "the connection broke");
+        }
+    }
+
+    private void flush() {
+        while (attached != null && !outbox.isEmpty()) {
+            Pending next = outbox.peek();
+            if (outstanding.containsKey(next.correlation) && !socket.send(next.frame, ZMQ.DONTWAIT)) {
+                return;
+            }
+            outbox.poll();
+        }
+    }
+
+    private void receive(ZMQ.Socket from, byte[] bytes) {
+        ControlLoop.lastPart(from);
+        Frame frame = ControlFrameDescriptor.decode(bytes);
+        Pending pending = frame == null ? null : outstanding.remove(frame.correlation());
+        if (frame == null || pending == null) {
+            return;
+        }
+        byDeadline.remove(pending);
+        if (checkIncarnation && !frame.sender().equals(peer.incarnation())) {
+            fail(pending, MooncakeException.Code.STALE, "answered by " + frame.sender());
+        } else if (frame.type() == ControlFrameDescriptor.REPLY) {
+            pending.reply.complete(frame.payload());
+        } else {
+            MooncakeException.Code code =
+                    switch (frame.error()) {
+                        case ControlFrameDescriptor.STALE -> MooncakeException.Code.STALE;
+                        case ControlFrameDescriptor.BUSY -> MooncakeException.Code.EXHAUSTED;
+                        default -> MooncakeException.Code.PEER_REFUSED;
+                    };
+            fail(pending, code, frame.text());
+        }
+    }
+
+    @Override
+    public long turn(long nowNanos) {
+        flush();
+        Pending first = byDeadline.peek();
+        while (first != null && first.deadlineNanos - nowNanos <= 0) {
+            byDeadline.poll();
+            outstanding.remove(first.correlation);
+            outbox.remove(first);
+            boolean reachable = attached != null;
+            fail(
+                    first,
+                    reachable ? MooncakeException.Code.DEADLINE_EXCEEDED : MooncakeException.Code.PEER_UNREACHABLE,
+                    "no answer by the deadline");
+            first = byDeadline.peek();
+        }
+        if (attached != null && !outbox.isEmpty()) {
+            return 1;
+        }
+        return first == null ? NEVER_MILLIS : TimeUnit.NANOSECONDS.toMillis(first.deadlineNanos - nowNanos) + 1;
+    }
+
+    /** Ends it; what is outstanding fails. */
+    void close(String why) {
+        closed = true;
+        failAll(MooncakeException.Code.PEER_UNREACHABLE, why);
+        loop.remove(this);
+        loop.close(socket);
+        attached = null;
+    }
+
+    private void failAll(MooncakeException.Code code, String why) {
+        List<Pending> all = new ArrayList<>(outstanding.values());
+        outstanding.clear();
+        byDeadline.clear();
+        outbox.clear();
+        all.forEach(pending -> fail(pending, code, why));
+    }
+
+    private void fail(Pending pending, MooncakeException.Code code, String why) {
+        pending.reply.completeExceptionally(new MooncakeException(code, peer.encode() + ": " + why));
+    }
+}

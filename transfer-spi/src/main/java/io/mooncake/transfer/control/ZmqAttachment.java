@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.control;
+
+import io.mooncake.base.MooncakeException;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.nio.channels.SocketChannel;
+import org.zeromq.ZMQ;
+import zmq.Options;
+import zmq.Own;
+import zmq.SocketBase;
+import zmq.ZObject;
+import zmq.io.IEngine;
+import zmq.io.IOThread;
+import zmq.io.SessionBase;
+import zmq.io.StreamEngine;
+import zmq.socket.Sockets;
+
+/**
+ * Gives a connected and authenticated channel to a JeroMQ socket, as JeroMQ's own listener does with an accepted one.
+ *
+ * <p>Why not bind and connect by JeroMQ: its frame decoder runs before any of its security mechanisms, and one hostile length field makes
+ * the I/O thread of release 0.6.0 spin for ever. So JeroMQ neither listens nor connects here; it sees members of the cluster only. The two
+ * protected methods that its listener calls are reached by reflection; {@link #requireAvailable} tells at start when a release lacks them.
+ *
+ * <p>Threading: call it on the thread that owns the socket.
+ */
+final class ZmqAttachment {
+    private static final Methods METHODS = Methods.find();
+
+    private ZmqAttachment() {}
+
+    private record Methods(Method chooseIoThread, Method incSeqnum, Method launchChild, Method sendAttach) {
+        static Methods find() {
+            try {
+                return new Methods(
+                        open(ZObject.class.getDeclaredMethod("chooseIoThread", long.class)),
+                        open(Own.class.getDeclaredMethod("incSeqnum")),
+                        open(Own.class.getDeclaredMethod("launchChild", Own.class)),
+                        open(ZObject.class.getDeclaredMethod(
+                                "sendAttach", SessionBase.class, IEngine.class, boolean.class)));
+            } catch (ReflectiveOperationException | RuntimeException e) {
+                throw new MooncakeException(
+                        MooncakeException.Code.CONFIGURATION, "JeroMQ on the class path (expected: release 0.6.0)", e);
+            }
+        }
+
+        private static Method open(Method method) {
+            method.setAccessible(true);
+            return method;
+        }
+    }
+
+    static void requireAvailable() {
+        if (METHODS.launchChild == null) {
+            throw new IllegalStateException("JeroMQ");
+        }
+    }
+
+    /** From now on the channel is the socket's; {@code name} appears in its events. */
+    static void attach(ZMQ.Socket socket, SocketChannel channel, String name) throws IOException {
+        SocketBase base = socket.base();
+        Options options = options(base);
+        channel.configureBlocking(false);
+        try {
+            StreamEngine engine = new StreamEngine(channel, options, name);
+            IOThread thread = (IOThread) METHODS.chooseIoThread.invoke(base, options.affinity);
+            SessionBase session = Sockets.createSession(thread, false, base, options, null);
+            METHODS.incSeqnum.invoke(session);
+            METHODS.launchChild.invoke(base, session);
+            METHODS.sendAttach.invoke(base, session, engine, false);
+        } catch (IllegalAccessException | InvocationTargetException | RuntimeException e) {
+            throw new IOException("JeroMQ did not take " + name, e);
+        }
+    }
+
+    private static Options options(SocketBase base) {
+        try {
+            java.lang.reflect.Field field = Own.class.getDeclaredField("options");
+            field.setAccessible(true);
+            return (Options) field.get(base);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("JeroMQ's options", e);
+        }
+    }
+}

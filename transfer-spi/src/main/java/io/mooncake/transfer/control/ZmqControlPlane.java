@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.control;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.ControlPlane;
+import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.control.ControlFrameDescriptor.Frame;
+import io.mooncake.transfer.internal.Quietly;
+import io.mooncake.transfer.tcp.GonePeers;
+import io.mooncake.transfer.tcp.PeerSockets;
+import java.io.IOException;
+import java.nio.channels.SocketChannel;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.zeromq.SocketType;
+import org.zeromq.ZMQ;
+
+/**
+ * The control plane: a ROUTER that peers' DEALERs ask, and an XPUB that peers' SUBs listen to.
+ *
+ * <p>One loop owns the sockets ({@link ControlLoop}); handlers and listeners run on a small pool. Futures complete on the loop's thread.
+ * Every queue is bounded: outstanding requests a peer, handler tasks, bytes of events that wait to be published, messages a subscriber.
+ */
+public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
+    private static final int HIGH_WATER_MARK = 4096;
+    private static final int EVENT_HIGH_WATER_MARK = 512;
+    private static final int HANDLER_THREADS = 4;
+    private static final int MAX_HANDLER_TASKS = 8192;
+    private static final int MAX_CONNECTS = 1024;
+    private static final long MAX_PUBLISH_BYTES = 64L << 20;
+    private static final UUID NOBODY = new UUID(0, 0);
+
+    private final UUID own;
+    private final boolean checkIncarnation;
+    private final GonePeers gone;
+    private final ControlLoop loop;
+    private final ThreadPoolExecutor handlerThreads;
+    private final ThreadPoolExecutor connectThreads;
+    private final Connector connector;
+    private final Map<String, RequestHandler> handlers = new ConcurrentHashMap<>();
+    private final AtomicLong correlations = new AtomicLong();
+    private final AtomicLong publishBytes = new AtomicLong();
+    private final Map<SocketChannel, UUID> accepted = new ConcurrentHashMap<>();
+    private volatile boolean closed;
+
+    // Owned by the loop.
+    private final Map<UUID, RequestClient> requestClients = new HashMap<>();
+    private final Map<UUID, EventClient> eventClients = new HashMap<>();
+    private ZMQ.@Nullable Socket router;
+    private ZMQ.@Nullable Socket publisher;
+
+    public ZmqControlPlane(PeerSockets sockets, UUID own, GonePeers gone, boolean checkIncarnation) {
+        this.own = own;
+        this.gone = gone;
+        this.checkIncarnation = checkIncarnation;
+        try {
+            this.loop = new ControlLoop("mooncake-control");
+        } catch (IOException e) {
+            throw new MooncakeException(MooncakeException.Code.EXHAUSTED, "control plane: " + e, e);
+        }
+        this.handlerThreads = pool("mooncake-handler", HANDLER_THREADS, MAX_HANDLER_TASKS);
+        this.connectThreads = pool("mooncake-connect", HANDLER_THREADS, MAX_CONNECTS);
+        this.connector = new Connector(loop, sockets, connectThreads);
+        loop.post(() -> {
+            router = loop.open(SocketType.ROUTER, HIGH_WATER_MARK, this::asked);
+            forgetOnDisconnect(router);
+            publisher =
+                    loop.open(SocketType.XPUB, EVENT_HIGH_WATER_MARK, (socket, first) -> ControlLoop.lastPart(socket));
+            forgetOnDisconnect(publisher);
+        });
+    }
+
+    private static ThreadPoolExecutor pool(String name, int threads, int queue) {
+        ThreadPoolExecutor pool = new ThreadPoolExecutor(
+                threads, threads, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(queue), task -> {
+                    Thread thread = new Thread(task, name);
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        pool.allowCoreThreadTimeOut(true);
+        return pool;
+    }
+
+    private void forgetOnDisconnect(ZMQ.Socket socket) {
+        socket.setEventHook(
+                event -> {
+                    Object channel = event.getValue();
+                    if (channel instanceof SocketChannel) {
+                        accepted.remove(channel);
+                    }
+                },
+                ZMQ.EVENT_DISCONNECTED);
+    }
+
+    /** Takes an authenticated channel of the control port. */
+    public void acceptRequests(SocketChannel channel, UUID peer) {
+        accept(channel, peer, false);
+    }
+
+    /** Takes an authenticated channel of the event port. */
+    public void acceptSubscriber(SocketChannel channel, UUID peer) {
+        accept(channel, peer, true);
+    }
+
+    private void accept(SocketChannel channel, UUID peer, boolean events) {
+        boolean posted = !gone.contains(peer)
+                && loop.post(() -> {
+                    ZMQ.Socket target = events ? publisher : router;
+                    try {
+                        if (target == null || gone.contains(peer)) {
+                            throw new IOException("not serving " + peer);
+                        }
+                        accepted.put(channel, peer);
+                        ZmqAttachment.attach(target, channel, peer.toString());
+                    } catch (IOException e) {
+                        accepted.remove(channel);
+                        Quietly.close(channel);
+                    }
+                });
+        if (!posted) {
+            Quietly.close(channel);
+        }
+    }
+
+    @Override
+    public void handle(String service, RequestHandler handler) {
+        ControlFrameDescriptor.requireName("service", service);
+        if (handlers.putIfAbsent(service, handler) != null) {
+            throw new MooncakeException(
+                    MooncakeException.Code.ILLEGAL_STATE, "service " + service + ": handled already");
+        }
+    }
+
+    private void asked(ZMQ.Socket from, byte[] identity) {
+        Frame frame = ControlFrameDescriptor.decode(ControlLoop.lastPart(from));
+        if (frame == null || frame.type() != ControlFrameDescriptor.REQUEST || gone.contains(frame.sender())) {
+            return;
+        }
+        if (checkIncarnation && !frame.target().equals(own)) {
+            error(identity, frame, ControlFrameDescriptor.STALE, "this is " + own);
+            return;
+        }
+        RequestHandler handler = handlers.get(frame.name());
+        if (handler == null) {
+            error(identity, frame, ControlFrameDescriptor.REFUSED, "no service " + frame.name());
+            return;
+        }
+        try {
+            handlerThreads.execute(() -> answer(identity, frame, handler));
+        } catch (RejectedExecutionException e) {
+            error(identity, frame, ControlFrameDescriptor.BUSY, "busy");
+        }
+    }
+
+    private void answer(byte[] identity, Frame request, RequestHandler handler) {
+        byte[] reply;
+        try {
+            reply = ControlFrameDescriptor.requirePayload(handler.handle(request.sender(), request.payload()));
+        } catch (RuntimeException e) {
+            error(
+                    identity,
+                    request,
+                    ControlFrameDescriptor.REFUSED,
+                    e.getMessage() == null ? e.toString() : e.getMessage());
+            return;
+        }
+        respond(identity, request, ControlFrameDescriptor.REPLY, ControlFrameDescriptor.NONE, reply);
+    }
+
+    private void error(byte[] identity, Frame request, int error, String text) {
+        String bounded = text.length() > 1024 ? text.substring(0, 1024) : text;
+        byte[] payload = bounded.getBytes(java.nio.charset.StandardCharsets.UTF_8);
+        respond(identity, request, ControlFrameDescriptor.ERROR, error, payload);
+    }
+
+    private void respond(byte[] identity, Frame request, int type, int error, byte[] payload) {
+        byte[] frame = ControlFrameDescriptor.encode(
+                new Frame(type, error, request.correlation(), own, request.sender(), request.name(), payload));
+        loop.post(() -> {
+            ZMQ.Socket target = router;
+            if (target != null && target.send(identity, ZMQ.SNDMORE | ZMQ.DONTWAIT)) {
+                target.send(frame, ZMQ.DONTWAIT);
+            }
+        });
+    }
+
+    @Override
+    public CompletionStage<byte[]> request(PeerAddress peer, String service, byte[] payload, Deadline deadline) {
+        ControlFrameDescriptor.requireName("service", service);
+        ControlFrameDescriptor.requirePayload(payload);
+        CompletableFuture<byte[]> reply = new CompletableFuture<>();
+        long deadlineNanos = System.nanoTime() + deadline.remainingNanos();
+        long correlation = correlations.incrementAndGet();
+        byte[] frame = ControlFrameDescriptor.encode(new Frame(
+                ControlFrameDescriptor.REQUEST,
+                ControlFrameDescriptor.NONE,
+                correlation,
+                own,
+                peer.incarnation(),
+                service,
+                payload));
+        RequestClient.Pending pending = new RequestClient.Pending(correlation, frame, deadlineNanos, reply);
+        boolean posted = loop.post(() -> {
+            if (gone.contains(peer.incarnation()) || closed) {
+                reply.completeExceptionally(unreachable(peer));
+                return;
+            }
+            requestClients
+                    .computeIfAbsent(
+                            peer.incarnation(), id -> new RequestClient(loop, connector, peer, checkIncarnation))
+                    .send(pending);
+        });
+        if (!posted) {
+            reply.completeExceptionally(unreachable(peer));
+        }
+        return reply;
+    }
+
+    private static MooncakeException unreachable(PeerAddress peer) {
+        return new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, peer.encode() + " is gone");
+    }
+
+    @Override
+    public void publish(String topic, byte[] payload) {
+        ControlFrameDescriptor.requireName("topic", topic);
+        ControlFrameDescriptor.requirePayload(payload);
+        if (publishBytes.addAndGet(payload.length) > MAX_PUBLISH_BYTES) {
+            publishBytes.addAndGet(-payload.length);
+            return;
+        }
+        byte[] frame = ControlFrameDescriptor.encode(
+                new Frame(ControlFrameDescriptor.EVENT, ControlFrameDescriptor.NONE, 0, own, NOBODY, topic, payload));
+        loop.post(() -> {
+            publishBytes.addAndGet(-payload.length);
+            ZMQ.Socket target = publisher;
+            if (target != null && target.send(ControlFrameDescriptor.topicKey(topic), ZMQ.SNDMORE | ZMQ.DONTWAIT)) {
+                target.send(frame, ZMQ.DONTWAIT);
+            }
+        });
+    }
+
+    @Override
+    public Subscription subscribe(PeerAddress peer, String topic, EventListener listener) {
+        ControlFrameDescriptor.requireName("topic", topic);
+        EventSubscription subscription = new EventSubscription(
+                topic, listener, handlerThreads, ended -> loop.post(() -> unsubscribe(peer.incarnation(), ended)));
+        loop.post(() -> {
+            if (!gone.contains(peer.incarnation()) && !closed) {
+                eventClients
+                        .computeIfAbsent(
+                                peer.incarnation(), id -> new EventClient(loop, connector, peer, checkIncarnation))
+                        .add(subscription);
+            }
+        });
+        return subscription;
+    }
+
+    private void unsubscribe(UUID peer, EventSubscription subscription) {
+        EventClient client = eventClients.get(peer);
+        if (client != null && client.remove(subscription)) {
+            eventClients.remove(peer);
+            client.close();
+        }
+    }
+
+    /** Ends everything with that life of a peer; it is in the list of the gone already. */
+    public void peerGone(UUID incarnation) {
+        loop.post(() -> {
+            RequestClient requests = requestClients.remove(incarnation);
+            if (requests != null) {
+                requests.close("declared gone");
+            }
+            EventClient events = eventClients.remove(incarnation);
+            if (events != null) {
+                events.close();
+            }
+            accepted.forEach((channel, peer) -> {
+                if (peer.equals(incarnation)) {
+                    hangUp(channel);
+                }
+            });
+        });
+    }
+
+    /** JeroMQ polls the channel, so it is shut down rather than closed: JeroMQ reads the end and closes it itself. */
+    private static void hangUp(SocketChannel channel) {
+        try {
+            channel.shutdownInput();
+            channel.shutdownOutput();
+        } catch (IOException e) {
+            Quietly.close(channel);
+        }
+    }
+
+    @Override
+    public void close() {
+        loop.post(() -> {
+            closed = true;
+            requestClients.values().forEach(client -> client.close("this engine closes"));
+            requestClients.clear();
+            eventClients.values().forEach(EventClient::close);
+            eventClients.clear();
+            router = null;
+            publisher = null;
+        });
+        loop.close();
+        handlerThreads.shutdownNow();
+        connectThreads.shutdownNow();
+        accepted.keySet().forEach(Quietly::close);
+    }
+}

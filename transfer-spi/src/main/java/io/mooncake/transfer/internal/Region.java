@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.internal;
+
+import io.mooncake.transfer.RegionGuard;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Registered memory and the number of transfers that may touch it now. {@code users} counts them; the top bit means that the registration
+ * has ended, after which nobody can become a user. Ended and zero is terminal: only then may the memory go.
+ */
+public final class Region {
+    private static final int ENDED = 1 << 31;
+    private static final long QUIET_POLL_NANOS = 200_000;
+
+    private final int id;
+    private final long address;
+    private final long length;
+    private final RegionGuard guard;
+    private final AtomicInteger users = new AtomicInteger();
+
+    Region(int id, long address, long length, RegionGuard guard) {
+        this.id = id;
+        this.address = address;
+        this.length = length;
+        this.guard = guard;
+    }
+
+    public int id() {
+        return id;
+    }
+
+    public long address() {
+        return address;
+    }
+
+    public long length() {
+        return length;
+    }
+
+    /** Whether the owner says that the range still is of {@code generation}. */
+    public boolean current(long offset, long bytes, long generation) {
+        return guard.current(offset, bytes, generation);
+    }
+
+    /** Whether {@code bytes} at {@code at} lie inside. */
+    boolean containsAddress(long at, long bytes) {
+        return at >= address && bytes <= length && at - address <= length - bytes;
+    }
+
+    /** Whether the range lies inside; safe against wrap-around. */
+    public boolean containsRange(long offset, long bytes) {
+        return offset >= 0 && bytes >= 1 && bytes <= length && offset <= length - bytes;
+    }
+
+    /** Becomes a user, or false when the registration has ended. Each success owes a {@link #release}. */
+    public boolean acquire() {
+        while (true) {
+            int now = users.get();
+            if (now < 0) {
+                return false;
+            }
+            if (users.compareAndSet(now, now + 1)) {
+                return true;
+            }
+        }
+    }
+
+    /** Ends one use. */
+    public void release() {
+        users.decrementAndGet();
+    }
+
+    /** Ends the registration; no new users. */
+    void end() {
+        users.accumulateAndGet(ENDED, (now, bit) -> now | bit);
+    }
+
+    /** Waits until nobody uses it, at most {@code nanos}; whether it is quiet. */
+    boolean awaitQuiet(long nanos) {
+        long until = System.nanoTime() + nanos;
+        while ((users.get() & ~ENDED) != 0) {
+            if (System.nanoTime() - until >= 0) {
+                return false;
+            }
+            LockSupport.parkNanos(QUIET_POLL_NANOS);
+        }
+        return true;
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.internal;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.RegionGuard;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The regions of one engine. They are few (a pool registers one), so look-up scans an array that writers replace; readers take no lock and
+ * allocate nothing.
+ */
+public final class RegionRegistry {
+    /** Regions at a time. */
+    public static final int MAX_REGIONS = 1024;
+
+    private static final long GRACE_NANOS = 1_000_000_000L;
+    private static final long FOREVER_NANOS = Long.MAX_VALUE / 4;
+
+    private volatile Region[] regions = new Region[0];
+    private int lastId;
+
+    /** Registers; the id is unique in this engine's life. */
+    public synchronized Region register(long address, long length, RegionGuard guard) {
+        if (address <= 0 || length < 1 || address + length < 0) {
+            throw MooncakeException.invalid("region", address + "+" + length, "an address and at least 1 byte");
+        }
+        Region[] now = regions;
+        if (now.length == MAX_REGIONS) {
+            throw new MooncakeException(
+                    MooncakeException.Code.EXHAUSTED,
+                    "regions: " + now.length + " (expected: below " + MAX_REGIONS + ")");
+        }
+        Region region = new Region(++lastId, address, length, guard);
+        Region[] next = Arrays.copyOf(now, now.length + 1);
+        next[now.length] = region;
+        regions = next;
+        return region;
+    }
+
+    /** The region of that id, or null. */
+    public @Nullable Region find(int id) {
+        for (Region region : regions) {
+            if (region.id() == id) {
+                return region;
+            }
+        }
+        return null;
+    }
+
+    /** Acquires the region that holds {@code length} bytes at {@code address}, or null. The caller owes a release. */
+    public @Nullable Region acquireAt(long address, long length) {
+        for (Region region : regions) {
+            if (region.containsAddress(address, length) && region.acquire()) {
+                return region;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * Ends a registration and returns when nothing uses the memory any more. Transfers in flight get a second; then {@code cut} closes
+     * their connections.
+     */
+    public void unregister(int id, java.util.function.Consumer<Region> cut) {
+        Region region;
+        synchronized (this) {
+            region = find(id);
+            if (region == null) {
+                return;
+            }
+            Region gone = region;
+            region.end();
+            regions = Arrays.stream(regions).filter(r -> r != gone).toArray(Region[]::new);
+        }
+        if (!region.awaitQuiet(GRACE_NANOS)) {
+            cut.accept(region);
+            region.awaitQuiet(FOREVER_NANOS);
+        }
+    }
+
+    /** All of them now. */
+    public Region[] all() {
+        return regions.clone();
+    }
+}

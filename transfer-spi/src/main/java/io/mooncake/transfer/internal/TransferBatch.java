@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.internal;
+
+import io.mooncake.transfer.RemoteHandle;
+import io.mooncake.transfer.TransferStatus;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The requests of one call, cut into slices that connections take as they get free. A request with checksums is cut at segment borders,
+ * and who received a slice verifies it while the bytes are still in the CPU's cache and other connections go on.
+ *
+ * <p>Threading: workers call {@link #next}, {@link #arrived} and the failure methods concurrently; all state is guarded by this. Verifying
+ * runs outside of the lock. A request's status is written once: the first failure wins, COMPLETED is set when its last byte is verified.
+ */
+public final class TransferBatch {
+    /** Largest slice, unless a segment is larger. */
+    public static final int MAX_SLICE_BYTES = 1 << 20;
+
+    private static final int MIN_SLICE_BYTES = 128 << 10;
+
+    private final boolean write;
+    private final RemoteHandle[] handles;
+    private final long[] localAddresses;
+    private final long[] sizes;
+    private final int @Nullable [] segmentLengths;
+    private final int @Nullable [][] checksums;
+    private final long deadlineNanos;
+    private final TransferStatus deadlineStatus;
+    private final int sliceBytes;
+
+    // Guarded by this.
+    private final @Nullable TransferStatus[] statuses;
+    private final long[] missingBytes;
+    private final ArrayDeque<Slice> returned = new ArrayDeque<>(0);
+    private int nextRequest;
+    private long nextOffset;
+    private int openRequests;
+
+    /** A part of a request; mutable and reused by the connection that works on it. */
+    public static final class Slice {
+        private int request;
+        private long offset;
+        private int length;
+        private @Nullable RemoteHandle handle;
+        private long localAddress;
+
+        /** The remote range that it is a part of. */
+        public RemoteHandle handle() {
+            RemoteHandle present = handle;
+            if (present == null) {
+                throw new IllegalStateException("empty slice");
+            }
+            return present;
+        }
+
+        /** Bytes from the start of the handle's range. */
+        public long offset() {
+            return offset;
+        }
+
+        public int length() {
+            return length;
+        }
+
+        /** Where the bytes go or come from. */
+        public long localAddress() {
+            return localAddress;
+        }
+
+        private void copyFrom(Slice other) {
+            request = other.request;
+            offset = other.offset;
+            length = other.length;
+            handle = other.handle;
+            localAddress = other.localAddress;
+        }
+    }
+
+    /**
+     * @param segmentLengths with {@code checksums}: bytes a checksum covers, for each request; null for raw transfers
+     * @param deadlineNanos on {@link System#nanoTime()}
+     * @param deadlineStatus what a request gets that is not done by then
+     * @param lanes connections that will share the work
+     */
+    public TransferBatch(
+            boolean write,
+            RemoteHandle[] handles,
+            long[] localAddresses,
+            long[] sizes,
+            int @Nullable [] segmentLengths,
+            int @Nullable [][] checksums,
+            long deadlineNanos,
+            TransferStatus deadlineStatus,
+            int lanes) {
+        this.write = write;
+        this.handles = handles;
+        this.localAddresses = localAddresses;
+        this.sizes = sizes;
+        this.segmentLengths = segmentLengths;
+        this.checksums = checksums;
+        this.deadlineNanos = deadlineNanos;
+        this.deadlineStatus = deadlineStatus;
+        this.statuses = new TransferStatus[handles.length];
+        this.missingBytes = sizes.clone();
+        this.openRequests = handles.length;
+        long total = 0;
+        for (long size : sizes) {
+            total += size;
+        }
+        this.sliceBytes = (int) Math.max(MIN_SLICE_BYTES, Math.min(MAX_SLICE_BYTES, (total / lanes + 4095) & ~4095L));
+    }
+
+    public boolean write() {
+        return write;
+    }
+
+    public long deadlineNanos() {
+        return deadlineNanos;
+    }
+
+    /** What a request gets that is not done by the deadline. */
+    public TransferStatus deadlineStatus() {
+        return deadlineStatus;
+    }
+
+    /** About how many slices there are. */
+    public int slices() {
+        long slices = 0;
+        for (long size : sizes) {
+            slices += (size + sliceBytes - 1) / sliceBytes;
+        }
+        return (int) Math.min(Integer.MAX_VALUE, slices);
+    }
+
+    /** Takes the next slice into {@code slice}; false when there is none left to take. */
+    public synchronized boolean next(Slice slice) {
+        while (true) {
+            Slice again = returned.poll();
+            if (again != null) {
+                if (statuses[again.request] == null) {
+                    slice.copyFrom(again);
+                    return true;
+                }
+                continue;
+            }
+            if (nextRequest == handles.length) {
+                return false;
+            }
+            if (statuses[nextRequest] != null || nextOffset == sizes[nextRequest]) {
+                nextRequest++;
+                nextOffset = 0;
+                continue;
+            }
+            int length = (int) Math.min(sliceLength(nextRequest), sizes[nextRequest] - nextOffset);
+            slice.request = nextRequest;
+            slice.offset = nextOffset;
+            slice.length = length;
+            slice.handle = handles[nextRequest];
+            slice.localAddress = localAddresses[nextRequest] + nextOffset;
+            nextOffset += length;
+            return true;
+        }
+    }
+
+    private int sliceLength(int request) {
+        if (segmentLengths == null) {
+            return sliceBytes;
+        }
+        int segment = segmentLengths[request];
+        return segment >= sliceBytes ? segment : sliceBytes / segment * segment;
+    }
+
+    /** All bytes of {@code slice} are where they belong; {@code crc} is the worker's own. Whether they are what was expected. */
+    public boolean arrived(Slice slice, CRC32C crc) {
+        if (!matches(slice, crc)) {
+            failed(slice, TransferStatus.CHECKSUM);
+            return false;
+        }
+        synchronized (this) {
+            missingBytes[slice.request] -= slice.length;
+            if (missingBytes[slice.request] == 0 && statuses[slice.request] == null) {
+                end(slice.request, TransferStatus.COMPLETED);
+            }
+        }
+        return true;
+    }
+
+    private boolean matches(Slice slice, CRC32C crc) {
+        if (checksums == null || segmentLengths == null) {
+            return true;
+        }
+        int segment = segmentLengths[slice.request];
+        int[] expected = checksums[slice.request];
+        ByteBuffer copy = DirectViews.view(slice.localAddress, slice.length);
+        for (int from = 0; from < slice.length; from += segment) {
+            crc.reset();
+            crc.update(copy.limit(from + segment).position(from));
+            if ((int) crc.getValue() != expected[(int) ((slice.offset + from) / segment)]) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The slice's request ends with {@code status}. */
+    public synchronized void failed(Slice slice, TransferStatus status) {
+        if (statuses[slice.request] == null) {
+            end(slice.request, status);
+        }
+    }
+
+    /** Gives an unfinished slice back for another connection. */
+    public synchronized void giveBack(Slice slice) {
+        Slice copy = new Slice();
+        copy.copyFrom(slice);
+        returned.add(copy);
+    }
+
+    /** Every request that has no status yet ends with {@code status}. */
+    public synchronized void abort(TransferStatus status) {
+        for (int i = 0; i < statuses.length; i++) {
+            if (statuses[i] == null) {
+                end(i, status);
+            }
+        }
+    }
+
+    /** Whether every request has its status. */
+    public synchronized boolean done() {
+        return openRequests == 0;
+    }
+
+    private void end(int request, TransferStatus status) {
+        statuses[request] = status;
+        openRequests--;
+    }
+
+    /** The outcome; call it when the transport has returned. */
+    public synchronized TransferStatus[] statuses() {
+        TransferStatus[] result = new TransferStatus[statuses.length];
+        for (int i = 0; i < result.length; i++) {
+            TransferStatus status = statuses[i];
+            result[i] = status == null ? TransferStatus.CANCELED : status;
+        }
+        return result;
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.tcp;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.ClusterKey;
+import io.mooncake.transfer.internal.Counters;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.net.UnknownHostException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+
+/**
+ * The authenticated sockets of one engine: opens listening ports and connections whose both ends have proved the cluster's secret. All
+ * planes come through here, so that no other code ever sees a byte of a stranger.
+ *
+ * <p>Threading: safe for all threads. Ownership: a connected channel belongs to the caller; acceptors are closed by {@link #close}.
+ */
+public final class PeerSockets implements AutoCloseable {
+    /** A stranger has this long to prove the secret. */
+    static final long HANDSHAKE_NANOS = 4_500_000_000L;
+
+    private final UUID own;
+    private final Handshake handshake;
+    private final Counters counters;
+    private final Watchdog watchdog;
+    private final List<PeerAcceptor> acceptors = new ArrayList<>();
+
+    public PeerSockets(ClusterKey root, UUID own, boolean checkIncarnation, Counters counters) {
+        this.own = own;
+        this.handshake = new Handshake(root, own, checkIncarnation);
+        this.counters = counters;
+        this.watchdog = new Watchdog("mooncake-watchdog");
+    }
+
+    UUID own() {
+        return own;
+    }
+
+    Watchdog watchdog() {
+        return watchdog;
+    }
+
+    Counters counters() {
+        return counters;
+    }
+
+    Handshake handshake() {
+        return handshake;
+    }
+
+    /**
+     * Opens a listening port, the first free one in {@code from..to}.
+     *
+     * @param plane what it is for
+     * @param used ports not to be tried again
+     * @param handler gets each authenticated channel
+     * @throws MooncakeException CONFIGURATION when no port is free or the host is not ours
+     */
+    public synchronized int listen(
+            String host, int from, int to, List<Integer> used, Plane plane, PeerAcceptor.Handler handler) {
+        IOException last = null;
+        for (int port = from; port <= to; port++) {
+            if (used.contains(port)) {
+                continue;
+            }
+            try {
+                ServerSocketChannel server = ServerSocketChannel.open();
+                try {
+                    server.bind(new InetSocketAddress(InetAddress.getByName(host), port), 256);
+                } catch (IOException | RuntimeException e) {
+                    server.close();
+                    throw e;
+                }
+                acceptors.add(new PeerAcceptor(this, server, plane, handler));
+                return port;
+            } catch (UnknownHostException e) {
+                throw new MooncakeException(
+                        MooncakeException.Code.CONFIGURATION,
+                        "bindHost: " + host + " (expected: an address of this machine)",
+                        e);
+            } catch (IOException e) {
+                last = e;
+            }
+        }
+        throw new MooncakeException(
+                MooncakeException.Code.CONFIGURATION,
+                "port range " + from + ".." + to + " on " + host + ": no port is free for " + plane
+                        + " (expected: three free ports an engine)",
+                last);
+    }
+
+    /**
+     * Connects and shakes hands.
+     *
+     * @return a blocking channel that belongs to the caller
+     * @throws HandshakeException with the status that waiting requests get
+     */
+    public SocketChannel connect(PeerAddress peer, Plane plane, long deadlineNanos) throws HandshakeException {
+        int port =
+                switch (plane) {
+                    case DATA -> peer.dataPort();
+                    case CONTROL -> peer.controlPort();
+                    case EVENT -> peer.eventPort();
+                };
+        SocketChannel channel;
+        try {
+            channel = SocketChannel.open();
+        } catch (IOException e) {
+            throw unreachable(peer, e);
+        }
+        WatchedChannel watched = new WatchedChannel(watchdog, channel);
+        watched.watch();
+        boolean connected = false;
+        try {
+            watched.arm(deadlineNanos);
+            channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+            channel.connect(new InetSocketAddress(InetAddress.getByName(peer.host()), port));
+            handshake.connect(channel, plane, peer.incarnation());
+            connected = watched.disarm();
+            if (!connected) {
+                throw new HandshakeException(TransferStatus.TIMEOUT, peer.encode() + ": no handshake by the deadline");
+            }
+            return channel;
+        } catch (ClosedByInterruptException e) {
+            throw new HandshakeException(TransferStatus.CANCELED, "interrupted");
+        } catch (HandshakeException e) {
+            throw e;
+        } catch (IOException | RuntimeException e) {
+            if (watched.fired()) {
+                throw new HandshakeException(TransferStatus.TIMEOUT, peer.encode() + ": no handshake by the deadline");
+            }
+            throw unreachable(peer, e);
+        } finally {
+            watched.unwatch();
+            if (!connected) {
+                watched.cut();
+            }
+        }
+    }
+
+    private static HandshakeException unreachable(PeerAddress peer, Exception e) {
+        HandshakeException unreachable =
+                new HandshakeException(TransferStatus.PEER_UNREACHABLE, peer.encode() + ": " + e);
+        unreachable.initCause(e);
+        return unreachable;
+    }
+
+    /** Ends listening; connected channels live on with their owners. */
+    public synchronized void stopListening() {
+        acceptors.forEach(PeerAcceptor::close);
+        acceptors.clear();
+    }
+
+    @Override
+    public void close() {
+        stopListening();
+        watchdog.close();
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.tcp;
+
+import io.mooncake.transfer.RemoteHandle;
+import io.mooncake.transfer.TransferStatus;
+import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Frames of the data plane after the handshake, version 1, little-endian.
+ *
+ * <pre>
+ * request                                       response
+ *   0  magic "MKQ1"                   4 B         0  magic "MKR1"              4 B
+ *   4  version                        u8          4  version                   u8
+ *   5  operation (1 read, 2 write)    u8          5  status                    u8
+ *   6  rights of the handle (1 write) u16         6  zero                      2 B
+ *   8  sequence, 1 2 3 ...            i64         8  sequence                  i64
+ *  16  region                         i32        16  payload bytes             i32
+ *  20  access length, bytes           i32        20  CRC32C of 0..20           i32
+ *  24  generation                     i64
+ *  32  handle's offset                i64       trailer, after the payload
+ *  40  handle's length                i64         0  magic "MKE1"              4 B
+ *  48  handle's expiry                i64         4  status after sending      u8
+ *  56  access offset in the handle    i64         5  zero                      3 B
+ *  64  capability                    32 B         8  sequence                  i64
+ *  96  CRC32C of 0..96                i32
+ * 100  zero                           4 B
+ * </pre>
+ *
+ * A read is answered by a response, and when its status is COMPLETED by the payload and a trailer; only a trailer that says COMPLETED makes
+ * the payload valid. A write carries its payload behind the request and is answered by a response alone. Answers come in the order of
+ * requests. A frame that breaks any of this ends the connection.
+ */
+final class TcpFrameDescriptor {
+    static final int REQUEST_MAGIC = 'M' | 'K' << 8 | 'Q' << 16 | '1' << 24;
+    static final int RESPONSE_MAGIC = 'M' | 'K' << 8 | 'R' << 16 | '1' << 24;
+    static final int TRAILER_MAGIC = 'M' | 'K' << 8 | 'E' << 16 | '1' << 24;
+    static final int VERSION = 1;
+    static final int REQUEST_BYTES = 104;
+    static final int RESPONSE_BYTES = 24;
+    static final int TRAILER_BYTES = 16;
+    static final int READ = 1;
+    static final int WRITE = 2;
+    /** Most bytes of one access. */
+    static final int MAX_ACCESS_BYTES = 1 << 30;
+
+    private static final int CAPABILITY = 64;
+    private static final int CAPABILITY_BYTES = 32;
+    private static final int REQUEST_CRC = 96;
+    private static final int RESPONSE_CRC = 20;
+
+    private TcpFrameDescriptor() {}
+
+    /** A decoded request; mutable, one for each connection. */
+    static final class Request {
+        boolean write;
+        boolean writable;
+        long sequence;
+        int region;
+        int accessLength;
+        long generation;
+        long handleOffset;
+        long handleLength;
+        long expiresAtNanos;
+        long accessOffset;
+        final byte[] capability = new byte[CAPABILITY_BYTES];
+    }
+
+    /** Writes a request at the position of {@code target} and advances it. */
+    static void putRequest(
+            ByteBuffer target,
+            boolean write,
+            long sequence,
+            RemoteHandle handle,
+            long accessOffset,
+            int accessLength,
+            CRC32C crc) {
+        int at = target.position();
+        target.putInt(at, REQUEST_MAGIC).put(at + 4, (byte) VERSION).put(at + 5, (byte) (write ? WRITE : READ));
+        target.putShort(at + 6, (short) (handle.writable() ? 1 : 0)).putLong(at + 8, sequence);
+        target.putInt(at + 16, handle.region()).putInt(at + 20, accessLength);
+        target.putLong(at + 24, handle.generation()).putLong(at + 32, handle.offset());
+        target.putLong(at + 40, handle.length()).putLong(at + 48, handle.expiresAtNanos());
+        target.putLong(at + 56, accessOffset);
+        byte[] capability = handle.capability();
+        for (int i = 0; i < CAPABILITY_BYTES; i++) {
+            target.put(at + CAPABILITY + i, i < capability.length ? capability[i] : 0);
+        }
+        target.putInt(at + REQUEST_CRC, crc(target, at, REQUEST_CRC, crc)).putInt(at + 100, 0);
+        target.position(at + REQUEST_BYTES);
+    }
+
+    /** Reads the request at {@code at}; false when it is none. */
+    static boolean readRequest(ByteBuffer source, int at, Request into, CRC32C crc) {
+        if (source.getInt(at) != REQUEST_MAGIC
+                || source.get(at + 4) != VERSION
+                || source.getInt(at + REQUEST_CRC) != crc(source, at, REQUEST_CRC, crc)) {
+            return false;
+        }
+        int operation = source.get(at + 5);
+        int rights = source.getShort(at + 6);
+        into.write = operation == WRITE;
+        into.writable = rights == 1;
+        into.sequence = source.getLong(at + 8);
+        into.region = source.getInt(at + 16);
+        into.accessLength = source.getInt(at + 20);
+        into.generation = source.getLong(at + 24);
+        into.handleOffset = source.getLong(at + 32);
+        into.handleLength = source.getLong(at + 40);
+        into.expiresAtNanos = source.getLong(at + 48);
+        into.accessOffset = source.getLong(at + 56);
+        source.get(at + CAPABILITY, into.capability);
+        return (operation == READ || operation == WRITE)
+                && (rights & ~1) == 0
+                && into.accessLength >= 1
+                && into.accessLength <= MAX_ACCESS_BYTES;
+    }
+
+    /** Writes a response at the position of {@code target} and advances it. */
+    static void putResponse(ByteBuffer target, TransferStatus status, long sequence, int payloadBytes, CRC32C crc) {
+        int at = target.position();
+        target.putInt(at, RESPONSE_MAGIC).put(at + 4, (byte) VERSION).put(at + 5, (byte) code(status));
+        target.putShort(at + 6, (short) 0).putLong(at + 8, sequence).putInt(at + 16, payloadBytes);
+        target.putInt(at + RESPONSE_CRC, crc(target, at, RESPONSE_CRC, crc));
+        target.position(at + RESPONSE_BYTES);
+    }
+
+    /** The status of the response at {@code at}, or null when it is not the answer to {@code sequence} with so many bytes. */
+    static @Nullable TransferStatus responseStatus(
+            ByteBuffer source, int at, long sequence, int payloadBytes, CRC32C crc) {
+        if (source.getInt(at) != RESPONSE_MAGIC
+                || source.get(at + 4) != VERSION
+                || source.getInt(at + RESPONSE_CRC) != crc(source, at, RESPONSE_CRC, crc)
+                || source.getLong(at + 8) != sequence) {
+            return null;
+        }
+        TransferStatus status = status(source.get(at + 5));
+        int expected = status == TransferStatus.COMPLETED ? payloadBytes : 0;
+        return source.getInt(at + 16) == expected ? status : null;
+    }
+
+    /** Writes a trailer at the position of {@code target} and advances it. */
+    static void putTrailer(ByteBuffer target, TransferStatus status, long sequence) {
+        int at = target.position();
+        target.putInt(at, TRAILER_MAGIC).putInt(at + 4, code(status)).putLong(at + 8, sequence);
+        target.position(at + TRAILER_BYTES);
+    }
+
+    /** The status of the trailer at {@code at}, or null when it is not the one of {@code sequence}. */
+    static @Nullable TransferStatus trailerStatus(ByteBuffer source, int at, long sequence) {
+        if (source.getInt(at) != TRAILER_MAGIC
+                || source.getLong(at + 8) != sequence
+                || source.getInt(at + 4) >>> 8 != 0) {
+            return null;
+        }
+        return status(source.get(at + 4));
+    }
+
+    /** Stable codes; the enum's order is not one. */
+    static int code(TransferStatus status) {
+        return switch (status) {
+            case COMPLETED -> 1;
+            case TIMEOUT -> 2;
+            case CANCELED -> 3;
+            case STALE_GENERATION -> 4;
+            case STALE_INCARNATION -> 5;
+            case LEASE_EXPIRED -> 6;
+            case CHECKSUM -> 7;
+            case REFUSED -> 8;
+            case PEER_UNREACHABLE -> 9;
+        };
+    }
+
+    private static @Nullable TransferStatus status(int code) {
+        return switch (code) {
+            case 1 -> TransferStatus.COMPLETED;
+            case 2 -> TransferStatus.TIMEOUT;
+            case 3 -> TransferStatus.CANCELED;
+            case 4 -> TransferStatus.STALE_GENERATION;
+            case 5 -> TransferStatus.STALE_INCARNATION;
+            case 6 -> TransferStatus.LEASE_EXPIRED;
+            case 7 -> TransferStatus.CHECKSUM;
+            case 8 -> TransferStatus.REFUSED;
+            case 9 -> TransferStatus.PEER_UNREACHABLE;
+            default -> null;
+        };
+    }
+
+    private static int crc(ByteBuffer frame, int at, int length, CRC32C crc) {
+        int position = frame.position();
+        int limit = frame.limit();
+        crc.reset();
+        crc.update(frame.limit(at + length).position(at));
+        frame.limit(limit).position(position);
+        return (int) crc.getValue();
+    }
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.tcp;
+
+import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.DirectViews;
+import io.mooncake.transfer.internal.Region;
+import io.mooncake.transfer.internal.RegionRegistry;
+import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.tcp.TcpFrameDescriptor.Request;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import java.util.UUID;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The owner's end of a data connection, on a thread of its own.
+ *
+ * <p>Every access is checked before the first byte (region, range, rights, expiry, MAC, generation) and again after the last one, and the
+ * trailer tells the reader the second outcome: memory that was recycled while it was being sent is known as such. A write is also checked
+ * between pieces, and none is accepted after the handle's expiry: the watchdog closes the channel then. A peer that stops taking bytes is
+ * cut likewise, so no thread stays inside a region for longer than {@link #MAX_STALL_NANOS}.
+ */
+final class TcpServerConnection extends WatchedChannel {
+    /** A response must have been taken, and a write must have arrived, within this time. */
+    static final long MAX_STALL_NANOS = 60_000_000_000L;
+
+    private static final int BUFFERED_REQUESTS = 32;
+    private static final int WRITE_PIECE_BYTES = 256 << 10;
+    private static final int DRAIN_BYTES = 64 << 10;
+
+    private final UUID peer;
+    private final RegionRegistry regions;
+    private final Capabilities.Verifier verifier;
+    private final SafetyChecks checks;
+    private final Counters counters;
+
+    private final ByteBuffer in = direct(BUFFERED_REQUESTS * TcpFrameDescriptor.REQUEST_BYTES);
+    private final ByteBuffer out = direct(TcpFrameDescriptor.TRAILER_BYTES + TcpFrameDescriptor.RESPONSE_BYTES);
+    private final ByteBuffer[] gather = new ByteBuffer[2];
+    private final CRC32C crc = new CRC32C();
+    private final Request request = new Request();
+    private @Nullable ByteBuffer drain;
+    private long sequence;
+    /** The region being touched now; written by this connection's thread, read by {@link #touches}. */
+    private volatile @Nullable Region touching;
+
+    TcpServerConnection(
+            Watchdog watchdog,
+            SocketChannel channel,
+            UUID peer,
+            RegionRegistry regions,
+            Capabilities capabilities,
+            SafetyChecks checks,
+            Counters counters) {
+        super(watchdog, channel);
+        this.peer = peer;
+        this.regions = regions;
+        this.verifier = capabilities.verifier();
+        this.checks = checks;
+        this.counters = counters;
+    }
+
+    private static ByteBuffer direct(int bytes) {
+        return ByteBuffer.allocateDirect(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    UUID peer() {
+        return peer;
+    }
+
+    boolean touches(Region region) {
+        return touching == region;
+    }
+
+    /** Serves until either side closes. */
+    void serve() {
+        watch();
+        try {
+            in.limit(0);
+            while (channel.isOpen()) {
+                awaitRequest();
+                if (!TcpFrameDescriptor.readRequest(in, in.position(), request, crc)
+                        || request.sequence != sequence + 1) {
+                    return;
+                }
+                sequence++;
+                in.position(in.position() + TcpFrameDescriptor.REQUEST_BYTES);
+                arm(System.nanoTime() + MAX_STALL_NANOS);
+                answer();
+                if (!disarm()) {
+                    return;
+                }
+            }
+        } catch (IOException e) {
+            // The peer went away or was cut; it learns nothing more from us.
+            return;
+        } finally {
+            unwatch();
+            cut();
+        }
+    }
+
+    /** Returns when {@code in} holds a whole request; sends what is pending before it waits. */
+    private void awaitRequest() throws IOException {
+        while (in.remaining() < TcpFrameDescriptor.REQUEST_BYTES) {
+            if (out.position() > 0) {
+                arm(System.nanoTime() + MAX_STALL_NANOS);
+                flush(null);
+                if (!disarm()) {
+                    throw new EOFException("cut");
+                }
+            }
+            in.compact();
+            int read = channel.read(in);
+            in.flip();
+            if (read < 0) {
+                throw new EOFException("the peer hung up");
+            }
+        }
+    }
+
+    private void answer() throws IOException {
+        Region region = regions.find(request.region);
+        if (region == null || !region.acquire()) {
+            refuse(TransferStatus.REFUSED);
+            return;
+        }
+        touching = region;
+        try {
+            TransferStatus status = authorise(region);
+            if (status != TransferStatus.COMPLETED) {
+                refuse(status);
+            } else if (request.write) {
+                receive(region);
+            } else {
+                send(region);
+            }
+        } finally {
+            touching = null;
+            region.release();
+        }
+    }
+
+    private TransferStatus authorise(Region region) {
+        boolean inside = region.containsRange(request.handleOffset, request.handleLength)
+                && request.accessOffset >= 0
+                && request.accessLength <= request.handleLength
+                && request.accessOffset <= request.handleLength - request.accessLength;
+        if (!inside || (request.write && !request.writable)) {
+            return TransferStatus.REFUSED;
+        }
+        if (checks.capability()
+                && !verifier.verify(
+                        peer,
+                        request.region,
+                        request.writable,
+                        request.generation,
+                        request.handleOffset,
+                        request.handleLength,
+                        request.expiresAtNanos,
+                        request.capability)) {
+            return TransferStatus.REFUSED;
+        }
+        return stillGranted(region);
+    }
+
+    private TransferStatus stillGranted(Region region) {
+        if (checks.leaseExpiry() && System.nanoTime() - request.expiresAtNanos >= 0) {
+            return TransferStatus.LEASE_EXPIRED;
+        }
+        if (checks.generation()
+                && !region.current(
+                        request.handleOffset + request.accessOffset, request.accessLength, request.generation)) {
+            return TransferStatus.STALE_GENERATION;
+        }
+        return TransferStatus.COMPLETED;
+    }
+
+    private void refuse(TransferStatus status) throws IOException {
+        counters.requestsRefused.increment();
+        if (request.write) {
+            discard(request.accessLength);
+        }
+        respond(status, 0);
+    }
+
+    private void respond(TransferStatus status, int payloadBytes) throws IOException {
+        if (out.remaining() < TcpFrameDescriptor.RESPONSE_BYTES) {
+            flush(null);
+        }
+        TcpFrameDescriptor.putResponse(out, status, sequence, payloadBytes, crc);
+    }
+
+    private void send(Region region) throws IOException {
+        ByteBuffer payload =
+                DirectViews.view(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
+        respond(TransferStatus.COMPLETED, request.accessLength);
+        flush(payload);
+        TransferStatus after = stillGranted(region);
+        TcpFrameDescriptor.putTrailer(out, after, sequence);
+        if (after == TransferStatus.COMPLETED) {
+            counters.requestsServed.increment();
+            counters.bytesServed.add(request.accessLength);
+        } else {
+            counters.requestsRefused.increment();
+        }
+    }
+
+    private void receive(Region region) throws IOException {
+        arm(Math.min(
+                System.nanoTime() + MAX_STALL_NANOS,
+                checks.leaseExpiry() ? request.expiresAtNanos : Long.MAX_VALUE - 1));
+        ByteBuffer target =
+                DirectViews.view(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
+        TransferStatus status = TransferStatus.COMPLETED;
+        int early = Math.min(in.remaining(), request.accessLength);
+        int limit = in.limit();
+        target.put(in.limit(in.position() + early));
+        in.limit(limit);
+        while (target.position() < request.accessLength) {
+            status = stillGranted(region);
+            if (status != TransferStatus.COMPLETED) {
+                break;
+            }
+            target.limit(Math.min(request.accessLength, target.position() + WRITE_PIECE_BYTES));
+            while (target.hasRemaining()) {
+                requireMore(channel.read(target));
+            }
+        }
+        if (status == TransferStatus.COMPLETED) {
+            status = stillGranted(region);
+        }
+        if (status != TransferStatus.COMPLETED) {
+            counters.requestsRefused.increment();
+            discard(request.accessLength - target.position());
+        } else {
+            counters.requestsServed.increment();
+            counters.bytesReceived.add(request.accessLength);
+        }
+        respond(status, 0);
+    }
+
+    /** Takes a refused payload off the stream, so that the next request is found. */
+    private void discard(int bytes) throws IOException {
+        int early = Math.min(in.remaining(), bytes);
+        in.position(in.position() + early);
+        int left = bytes - early;
+        ByteBuffer scratch = drain;
+        if (scratch == null) {
+            scratch = direct(DRAIN_BYTES);
+            drain = scratch;
+        }
+        while (left > 0) {
+            scratch.clear().limit(Math.min(left, DRAIN_BYTES));
+            left -= requireMore(channel.read(scratch));
+        }
+    }
+
+    private static int requireMore(int read) throws EOFException {
+        if (read < 0) {
+            throw new EOFException("the peer hung up");
+        }
+        return read;
+    }
+
+    /** Sends {@code out} and then {@code payload} in as few calls as possible. */
+    private void flush(@Nullable ByteBuffer payload) throws IOException {
+        out.flip();
+        if (payload == null) {
+            while (out.hasRemaining()) {
+                channel.write(out);
+            }
+        } else {
+            gather[0] = out;
+            gather[1] = payload;
+            while (payload.hasRemaining() || out.hasRemaining()) {
+                channel.write(gather);
+            }
+        }
+        out.clear();
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import io.mooncake.transfer.internal.DirectViews;
+import java.lang.reflect.Field;
+import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.zip.CRC32C;
+import sun.misc.Unsafe;
+
+/** Off-heap memory of a test, with a canary on both sides and self-identifying contents. */
+final class Memory implements AutoCloseable {
+    private static final int CANARY_BYTES = 4096;
+    private static final byte CANARY = (byte) 0xA5;
+    private static final Unsafe UNSAFE = unsafe();
+
+    private final long base;
+    final long address;
+    final int length;
+    /** The generation that the guard calls current. */
+    final AtomicLong generation = new AtomicLong(1);
+
+    Memory(int length) {
+        this.length = length;
+        this.base = UNSAFE.allocateMemory(length + 2L * CANARY_BYTES);
+        this.address = base + CANARY_BYTES;
+        UNSAFE.setMemory(base, length + 2L * CANARY_BYTES, CANARY);
+    }
+
+    private static Unsafe unsafe() {
+        try {
+            Field field = Unsafe.class.getDeclaredField("theUnsafe");
+            field.setAccessible(true);
+            return (Unsafe) field.get(null);
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    RegionGuard guard() {
+        return (offset, bytes, wanted) -> generation.get() == wanted;
+    }
+
+    /** Fills a range with bytes that are a function of {@code name} and the offset. */
+    void fill(int name, int offset, int bytes) {
+        for (int i = 0; i < bytes; i++) {
+            UNSAFE.putByte(address + offset + i, expected(name, i));
+        }
+    }
+
+    static byte expected(int name, int i) {
+        int mixed = (i >>> 3) * 0x9E3779B1 + name * 0x85EBCA6B;
+        return (byte) ((mixed >>> 24) + i);
+    }
+
+    /** The first offset that does not hold the bytes of {@code name}, or -1. */
+    int firstDifference(int name, int offset, int bytes) {
+        for (int i = 0; i < bytes; i++) {
+            if (UNSAFE.getByte(address + offset + i) != expected(name, i)) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    boolean holds(int name, int offset, int bytes) {
+        return firstDifference(name, offset, bytes) == -1;
+    }
+
+    /** Whether every byte of the range is still what the constructor wrote. */
+    boolean untouched(int offset, int bytes) {
+        for (int i = 0; i < bytes; i++) {
+            if (UNSAFE.getByte(address + offset + i) != CANARY) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    boolean canariesIntact() {
+        for (int i = 0; i < CANARY_BYTES; i++) {
+            if (UNSAFE.getByte(base + i) != CANARY || UNSAFE.getByte(address + length + i) != CANARY) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    void flip(int offset) {
+        UNSAFE.putByte(address + offset, (byte) (UNSAFE.getByte(address + offset) ^ 1));
+    }
+
+    long checksumOfAll() {
+        CRC32C crc = new CRC32C();
+        crc.update(DirectViews.view(address, length));
+        return crc.getValue();
+    }
+
+    int[] checksums(int offset, int bytes, int segment) {
+        int[] checksums = new int[bytes / segment];
+        for (int i = 0; i < checksums.length; i++) {
+            CRC32C crc = new CRC32C();
+            ByteBuffer view = DirectViews.view(address + offset + (long) i * segment, segment);
+            crc.update(view);
+            checksums[i] = (int) crc.getValue();
+        }
+        return checksums;
+    }
+
+    @Override
+    public void close() {
+        UNSAFE.freeMemory(base);
+    }
+}

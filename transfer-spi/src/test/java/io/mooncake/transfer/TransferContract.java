@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What every transport must do, between two engines of one process. */
+abstract class TransferContract {
+    static final int SIZE = 80 << 20;
+    static final String SECRET = "the secret of the test cluster";
+
+    TransferEngine owner;
+    TransferEngine reader;
+    Memory ownerMemory;
+    Memory readerMemory;
+    int ownerRegion;
+    int readerRegion;
+    TestLeases leases;
+
+    abstract TransferEngine start();
+
+    static Deadline soon() {
+        return Deadline.ofMillis(20_000);
+    }
+
+    @BeforeEach
+    void startEngines() {
+        ownerMemory = new Memory(SIZE);
+        readerMemory = new Memory(SIZE);
+        owner = start();
+        reader = start();
+        ownerRegion = owner.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());
+        readerRegion = reader.registerMemory(readerMemory.address, SIZE, readerMemory.guard());
+        leases = new TestLeases(ownerMemory, ownerRegion);
+        owner.serveLeases(leases);
+    }
+
+    @AfterEach
+    void stopEngines() {
+        reader.close();
+        owner.close();
+        assertThat(readerMemory.canariesIntact()).isTrue();
+        assertThat(ownerMemory.canariesIntact()).isTrue();
+        readerMemory.close();
+        ownerMemory.close();
+    }
+
+    RemoteHandle handle(long offset, long length, boolean writable) {
+        return handle(offset, length, writable, Duration.ofSeconds(30));
+    }
+
+    RemoteHandle handle(long offset, long length, boolean writable, Duration term) {
+        return owner.issueHandle(
+                reader.incarnation(), ownerRegion, ownerMemory.generation.get(), offset, length, writable, term);
+    }
+
+    TransferStatus read(RemoteHandle handle, int size, int target) {
+        return reader.batchTransferSyncRead(
+                        owner.address(),
+                        new long[] {readerMemory.address + target},
+                        new RemoteHandle[] {handle},
+                        new long[] {size},
+                        soon())[0];
+    }
+
+    TransferStatus write(RemoteHandle handle, int size, int source) {
+        return reader.batchTransferSyncWrite(
+                        owner.address(),
+                        new long[] {readerMemory.address + source},
+                        new RemoteHandle[] {handle},
+                        new long[] {size},
+                        soon())[0];
+    }
+
+    RemoteLease lease(Duration term, int... keys) {
+        List<byte[]> named = new ArrayList<>();
+        for (int key : keys) {
+            named.add(TestLeases.key(key));
+        }
+        return reader.lease(owner.address(), "pool", named, term, soon());
+    }
+
+    RemoteLease lease(int... keys) {
+        return lease(Duration.ofSeconds(10), keys);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            ints = {
+                1,
+                2,
+                63,
+                64,
+                65,
+                103,
+                104,
+                105,
+                4095,
+                4096,
+                4097,
+                65_535,
+                65_536,
+                65_537,
+                131_071,
+                131_072,
+                131_073,
+                1_048_575,
+                1_048_576,
+                1_048_577,
+                2_097_151,
+                2_097_153,
+                16 << 20,
+                (64 << 20) - 1,
+                64 << 20,
+                (64 << 20) + 1
+            })
+    void batchTransferSyncRead_anySize_movesExactlyItsBytes(int size) {
+        ownerMemory.fill(size, 7, size);
+        assertThat(read(handle(7, size, false), size, 4096 + 3)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(readerMemory.firstDifference(size, 4096 + 3, size)).isEqualTo(-1);
+        assertThat(readerMemory.untouched(0, 4096 + 3)).isTrue();
+        assertThat(readerMemory.untouched(4096 + 3 + size, 4096)).isTrue();
+        assertThat(reader.statistics().bytesRead()).isEqualTo(size);
+        assertThat(owner.statistics().bytesServed()).isEqualTo(size);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            ints = {
+                1,
+                104,
+                4095,
+                65_536,
+                65_537,
+                131_073,
+                262_143,
+                262_144,
+                262_145,
+                1_048_577,
+                16 << 20,
+                (64 << 20) + 1
+            })
+    void batchTransferSyncWrite_anySize_movesExactlyItsBytes(int size) {
+        readerMemory.fill(size, 11, size);
+        assertThat(write(handle(4096 + 5, size, true), size, 11)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(ownerMemory.firstDifference(size, 4096 + 5, size)).isEqualTo(-1);
+        assertThat(ownerMemory.untouched(0, 4096 + 5)).isTrue();
+        assertThat(ownerMemory.untouched(4096 + 5 + size, 4096)).isTrue();
+        assertThat(owner.statistics().bytesReceived()).isEqualTo(size);
+    }
+
+    @Test
+    void batchTransferSyncRead_batchWithOneBadHandle_failsThatOneOnly() {
+        int count = 40;
+        long[] targets = new long[count];
+        long[] sizes = new long[count];
+        RemoteHandle[] handles = new RemoteHandle[count];
+        for (int i = 0; i < count; i++) {
+            ownerMemory.fill(i, i * 500_000, 400_000);
+            handles[i] = handle(i * 500_000L, 400_000, false);
+            targets[i] = readerMemory.address + i * 500_000L;
+            sizes[i] = 400_000;
+        }
+        RemoteHandle bad = handles[17];
+        handles[17] = new RemoteHandle(
+                bad.region(),
+                bad.generation(),
+                bad.offset() + 1,
+                bad.length(),
+                false,
+                bad.expiresAtNanos(),
+                bad.capability());
+        TransferStatus[] statuses = reader.batchTransferSyncRead(owner.address(), targets, handles, sizes, soon());
+        for (int i = 0; i < count; i++) {
+            if (i == 17) {
+                assertThat(statuses[i]).isEqualTo(TransferStatus.REFUSED);
+                assertThat(readerMemory.untouched(i * 500_000, 400_000)).isTrue();
+            } else {
+                assertThat(statuses[i]).isEqualTo(TransferStatus.COMPLETED);
+                assertThat(readerMemory.holds(i, i * 500_000, 400_000)).isTrue();
+            }
+        }
+    }
+
+    @Test
+    void batchTransferSyncRead_targetNotRegistered_throws() {
+        assertThatThrownBy(() -> read(handle(0, 100, false), 100, SIZE - 50))
+                .isInstanceOf(MooncakeException.class)
+                .hasMessageContaining("registered memory");
+    }
+
+    @Test
+    void batchTransferSyncRead_handleOfOtherHolder_isRefusedAndCounted() {
+        RemoteHandle foreign =
+                owner.issueHandle(java.util.UUID.randomUUID(), ownerRegion, 1, 0, 1000, false, Duration.ofSeconds(5));
+        assertThat(read(foreign, 1000, 0)).isEqualTo(TransferStatus.REFUSED);
+        assertRefused(1);
+    }
+
+    @Test
+    void batchTransferSyncRead_everyFieldForged_isRefusedAndCounted() {
+        RemoteHandle good = handle(0, 1000, false);
+        byte[] flipped = good.capability().clone();
+        flipped[31] ^= 1;
+        long expiry = good.expiresAtNanos();
+        RemoteHandle[] forged = {
+            new RemoteHandle(ownerRegion, 1, 0, 1000, false, expiry, flipped),
+            new RemoteHandle(ownerRegion, 2, 0, 1000, false, expiry, good.capability()),
+            new RemoteHandle(ownerRegion, 1, 0, 1001, false, expiry, good.capability()),
+            new RemoteHandle(ownerRegion, 1, 1, 1000, false, expiry, good.capability()),
+            new RemoteHandle(ownerRegion, 1, 0, 1000, true, expiry, good.capability()),
+            new RemoteHandle(ownerRegion, 1, 0, 1000, false, expiry + 1, good.capability()),
+            new RemoteHandle(ownerRegion + 1, 1, 0, 1000, false, expiry, good.capability()),
+            new RemoteHandle(ownerRegion, 1, 0, 1000, false, expiry, new byte[0]),
+            new RemoteHandle(ownerRegion, 1, SIZE - 10, 1000, false, expiry, good.capability()),
+            new RemoteHandle(ownerRegion, 1, Long.MAX_VALUE - 1000, 1000, false, expiry, good.capability()),
+        };
+        for (RemoteHandle one : forged) {
+            assertThat(read(one, 1000, 0)).isEqualTo(TransferStatus.REFUSED);
+        }
+        assertRefused(forged.length);
+        assertThat(read(good, 1000, 0)).isEqualTo(TransferStatus.COMPLETED);
+    }
+
+    private void assertRefused(int count) {
+        assertThat(owner.statistics().requestsRefused()).isEqualTo(count);
+        assertThat(owner.statistics().bytesServed()).isZero();
+        assertThat(readerMemory.untouched(0, 4096)).isTrue();
+    }
+
+    @Test
+    void batchTransferSyncWrite_readOnlyHandle_isRefusedAndNothingArrives() {
+        readerMemory.fill(1, 0, 300_000);
+        assertThat(write(handle(0, 300_000, false), 300_000, 0)).isEqualTo(TransferStatus.REFUSED);
+        assertThat(ownerMemory.untouched(0, 300_000)).isTrue();
+        assertThat(write(handle(0, 300_000, true), 300_000, 0)).isEqualTo(TransferStatus.COMPLETED);
+    }
+
+    @Test
+    void batchTransferSyncRead_handleExpired_isRefused() throws InterruptedException {
+        RemoteHandle shortLived = handle(0, 1000, false, Duration.ofMillis(20));
+        Thread.sleep(40);
+        assertThat(read(shortLived, 1000, 0)).isEqualTo(TransferStatus.LEASE_EXPIRED);
+        assertRefused(1);
+    }
+
+    @Test
+    void batchTransferSyncRead_generationChanged_isStale() {
+        RemoteHandle old = handle(0, 1000, false);
+        ownerMemory.generation.incrementAndGet();
+        assertThat(read(old, 1000, 0)).isEqualTo(TransferStatus.STALE_GENERATION);
+        assertRefused(1);
+    }
+
+    @Test
+    void batchTransferSyncRead_recycledWhileSending_isStale() {
+        AtomicBoolean first = new AtomicBoolean(true);
+        int region =
+                owner.registerMemory(ownerMemory.address, SIZE, (offset, length, generation) -> first.getAndSet(false));
+        RemoteHandle handle = owner.issueHandle(reader.incarnation(), region, 1, 0, 1000, false, Duration.ofSeconds(5));
+        assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.STALE_GENERATION);
+    }
+
+    @Test
+    void read_leasedElements_arriveVerified() {
+        leases.put(1, 0, 3 << 20, 1 << 18);
+        leases.put(2, 5 << 20, 100_000, 25_000);
+        try (RemoteLease lease = lease(1, 99, 2)) {
+            assertThat(lease.element(1)).isNull();
+            assertThat(leases.pinned).hasValue(2);
+            TransferStatus[] statuses = reader.read(
+                    lease,
+                    List.of(
+                            new TransferEngine.ReadRequest(0, readerMemory.address),
+                            new TransferEngine.ReadRequest(2, readerMemory.address + (4 << 20))),
+                    soon());
+            assertThat(statuses).containsOnly(TransferStatus.COMPLETED);
+            assertThat(readerMemory.holds(1, 0, 3 << 20)).isTrue();
+            assertThat(readerMemory.holds(2, 4 << 20, 100_000)).isTrue();
+            assertThat(lease.element(0).description()).containsExactly(1, 2, 3);
+            assertThat(owner.statistics().leasesOpen()).isEqualTo(2);
+        }
+        await(() -> leases.pinned.get() == 0 && owner.statistics().leasesOpen() == 0);
+        assertThat(owner.statistics().leasesGranted()).isEqualTo(2);
+    }
+
+    @Test
+    void read_bitFlippedAfterSealing_isChecksum() {
+        leases.put(1, 0, 3 << 20, 1 << 18);
+        ownerMemory.flip((2 << 20) + 12345);
+        try (RemoteLease lease = lease(1)) {
+            assertThat(readAll(lease)).containsExactly(TransferStatus.CHECKSUM);
+        }
+    }
+
+    TransferStatus[] readAll(RemoteLease lease) {
+        List<TransferEngine.ReadRequest> requests = new ArrayList<>();
+        for (int i = 0; i < lease.size(); i++) {
+            requests.add(new TransferEngine.ReadRequest(i, readerMemory.address + (long) i * (4 << 20)));
+        }
+        return reader.read(lease, requests, soon());
+    }
+
+    @Test
+    void read_afterTerm_isExpiredAndOwnerUnpins() throws InterruptedException {
+        leases.put(1, 0, 1 << 20, 1 << 18);
+        RemoteLease lease = lease(Duration.ofMillis(60), 1);
+        assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
+        Thread.sleep(70);
+        assertThat(lease.expired()).isTrue();
+        assertThat(readAll(lease)).containsExactly(TransferStatus.LEASE_EXPIRED);
+        await(() -> leases.pinned.get() == 0);
+        assertThat(owner.statistics().leasesOpen()).isZero();
+    }
+
+    @Test
+    void peerGone_holderWithLease_unpinsAndRefusesBothWays() {
+        leases.put(1, 0, 1 << 20, 1 << 18);
+        RemoteLease lease = lease(1);
+        owner.peerGone(reader.incarnation());
+        await(() -> leases.pinned.get() == 0);
+        assertThat(readAll(lease)).containsExactly(TransferStatus.PEER_UNREACHABLE);
+        reader.peerGone(owner.incarnation());
+        long before = System.nanoTime();
+        assertThat(read(handle(0, 100, false), 100, 0)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
+        assertThatThrownBy(() -> lease(1)).extracting("code").isEqualTo(MooncakeException.Code.PEER_UNREACHABLE);
+        assertThat(System.nanoTime() - before).isLessThan(1_000_000_000L);
+    }
+
+    @Test
+    void unregisterMemory_transfersUnderWay_returnsWhenTheyLeft() throws InterruptedException {
+        RemoteHandle handle = handle(0, 64 << 20, false);
+        ownerMemory.fill(1, 0, 64 << 20);
+        CountDownLatch started = new CountDownLatch(2);
+        AtomicBoolean stop = new AtomicBoolean();
+        List<Thread> threads = new ArrayList<>();
+        for (int t = 0; t < 2; t++) {
+            int half = t * (32 << 20);
+            threads.add(new Thread(() -> {
+                started.countDown();
+                while (!stop.get() && read(handle, 32 << 20, half) == TransferStatus.COMPLETED) {}
+            }));
+        }
+        threads.forEach(Thread::start);
+        started.await();
+        Thread.sleep(50);
+        owner.unregisterMemory(ownerRegion);
+        long served = owner.statistics().bytesServed();
+        ownerMemory.fill(2, 0, 1 << 20);
+        stop.set(true);
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertThat(owner.statistics().bytesServed()).isEqualTo(served);
+        assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.REFUSED);
+    }
+
+    @Test
+    void randomised_readsWritesAndRecycling_neverGiveWrongBytes() {
+        long seed = Long.getLong("mooncake.seed", System.nanoTime());
+        System.out.println("randomised_readsWritesAndRecycling mooncake.seed=" + seed);
+        Random random = new Random(seed);
+        int rounds = Boolean.getBoolean("mooncake.long") ? 2000 : 120;
+        int slot = 1 << 20;
+        for (int round = 0; round < rounds; round++) {
+            int count = 1 + random.nextInt(8);
+            int[] keys = new int[count];
+            for (int i = 0; i < count; i++) {
+                keys[i] = round * 8 + i;
+                int segment = 1 + random.nextInt(100_000);
+                leases.put(keys[i], i * slot, segment * (1 + random.nextInt(slot / segment)), segment);
+            }
+            boolean recycled = random.nextInt(4) == 0;
+            int flipped = random.nextInt(4) == 0 ? random.nextInt(count) : -1;
+            try (RemoteLease lease = lease(keys)) {
+                if (recycled) {
+                    ownerMemory.generation.incrementAndGet();
+                }
+                if (flipped >= 0) {
+                    ownerMemory.flip(flipped * slot
+                            + random.nextInt(
+                                    (int) lease.element(flipped).handle().length()));
+                }
+                TransferStatus[] statuses = readAll(lease);
+                for (int i = 0; i < count; i++) {
+                    TransferStatus expected = recycled
+                            ? TransferStatus.STALE_GENERATION
+                            : i == flipped ? TransferStatus.CHECKSUM : TransferStatus.COMPLETED;
+                    assertThat(statuses[i])
+                            .as("seed %d round %d element %d", seed, round, i)
+                            .isEqualTo(expected);
+                    if (expected == TransferStatus.COMPLETED) {
+                        int length = (int) lease.element(i).handle().length();
+                        assertThat(readerMemory.holds(keys[i], i * (4 << 20), length))
+                                .isTrue();
+                    }
+                }
+            }
+        }
+        await(() -> leases.pinned.get() == 0);
+    }
+
+    static void await(java.util.function.BooleanSupplier condition) {
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as("condition in time").isLessThan(until);
+            java.util.concurrent.locks.LockSupport.parkNanos(1_000_000);
+        }
+    }
+}
