@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.apache.arrow.memory.util.MemoryUtil;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class MemoryRegionTest {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void allocate_severalThreadsWorth_isAlignedAndZero() {
+        long bytes = (200L << 20) + 1;
+        try (MemoryRegion region = MemoryRegion.allocate(bytes)) {
+            assertThat(region.address() % MemoryRegion.PAGE_BYTES).isZero();
+            assertThat(region.bytes()).isEqualTo((200L << 20) + 4096);
+            long or = 0;
+            for (long at = 0; at < region.bytes(); at += 8) {
+                or |= MemoryUtil.getLong(region.address() + at);
+            }
+            assertThat(or).isZero();
+        }
+    }
+
+    @Test
+    void allocate_overTheLimit_namesBothAndWhoSetsIt() {
+        assertThatThrownBy(() -> MemoryRegion.allocate(1L << 50))
+                .isInstanceOfSatisfying(
+                        MooncakeException.class, e -> assertThat(e.code()).isEqualTo(Code.CONFIGURATION))
+                .hasMessageContaining("region bytes: 1125899906842624 = 1024.0 TiB (expected: at most ");
+        MemoryLimits limits = new MemoryLimits(1 << 20, "the container's limit in x");
+        assertThatThrownBy(() -> MemoryRegion.allocate(2 << 20, limits))
+                .hasMessage(
+                        "region bytes: 2097152 = 2.0 MiB (expected: at most 1048576 = 1.0 MiB, the container's limit in x)");
+        assertThatThrownBy(() -> MemoryRegion.allocate(100)).hasMessageContaining("at least 4096");
+    }
+
+    @Test
+    void close_poolOpen_keepsMemoryUntilThePoolCloses() {
+        KvIdentity identity = Pools.identity(ReuseMode.EXACT);
+        MemoryRegion region = MemoryRegion.allocate(1 << 20);
+        LocalKvPool pool = LocalKvPool.create("p", identity, Pools.VOCABULARY, region, 0, 1 << 20);
+        region.retain();
+        region.close();
+        region.close();
+        assertThat(Pools.store(pool, Tenant.DEFAULT, new int[20])).isEqualTo(2);
+        pool.close();
+        MemoryUtil.putByte(region.address(), (byte) 1);
+        region.release();
+        assertThatThrownBy(region::release).hasMessageContaining("region holds: 0");
+        assertThatThrownBy(region::retain).hasMessageContaining("freed");
+        assertThatThrownBy(() -> LocalKvPool.create("q", identity, 10, region, 0, 1 << 20))
+                .hasMessageContaining("region: closed");
+    }
+
+    @Test
+    void read_groupsOfVersion2_takesTheLeastOnThePath() throws Exception {
+        write("proc/meminfo", "MemTotal:       24000000 kB\nMemFree: 1 kB\n");
+        write("proc/self/cgroup", "0::/outer/inner\n");
+        write("cgroup/memory.max", "max\n");
+        write("cgroup/outer/memory.max", "1073741824\n");
+        write("cgroup/outer/inner/memory.max", "2147483648\n");
+        MemoryLimits limits = MemoryLimits.read(folder.resolve("proc"), folder.resolve("cgroup"));
+        assertThat(limits.bytes()).isEqualTo(1 << 30);
+        assertThat(limits.origin()).endsWith("cgroup/outer/memory.max");
+    }
+
+    @Test
+    void read_groupsOfVersion1AndContainer_readsRootToo() throws Exception {
+        write("proc/meminfo", "MemTotal: 1000 kB\n");
+        write("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
+        write("cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+        MemoryLimits machine = MemoryLimits.read(folder.resolve("proc"), folder.resolve("cgroup"));
+        assertThat(machine).isEqualTo(new MemoryLimits(1_024_000, "the machine's memory"));
+        write("cgroup/memory/memory.limit_in_bytes", "5000\n");
+        assertThat(MemoryLimits.read(folder.resolve("proc"), folder.resolve("cgroup"))
+                        .bytes())
+                .isEqualTo(5000);
+    }
+
+    @Test
+    void read_nothingThere_isNoLimit() {
+        assertThat(MemoryLimits.read(folder, folder).bytes()).isEqualTo(Long.MAX_VALUE);
+        assertThat(MemoryLimits.ofThisProcess().bytes()).isBetween(1L << 20, 1L << 50);
+    }
+
+    private void write(String file, String text) throws Exception {
+        Path path = folder.resolve(file);
+        Files.createDirectories(path.getParent());
+        Files.writeString(path, text);
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import static io.mooncake.memory.Pools.BLOCK_TOKENS;
+import static io.mooncake.memory.Pools.identity;
+import static io.mooncake.memory.Pools.isFilled;
+import static io.mooncake.memory.Pools.pool;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.memory.IncomingBlock.Outcome;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.zip.CRC32C;
+import org.apache.arrow.memory.util.MemoryUtil;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Threads acquire, extend, pin, fetch and so evict in a pool far too small for what they want. Every byte says whose it is, so a wrong one
+ * is seen; a listener keeps its own idea of the pool's contents from the events; at the end everything is free.
+ */
+class PoolStressTest {
+    private static final int THREADS = 4;
+    private static final int BLOCKS = 9;
+
+    private final List<Tenant> tenants =
+            List.of(Tenant.DEFAULT, new Tenant("a", new byte[] {1}), new Tenant("b", new byte[] {2}));
+    private final ConcurrentLinkedQueue<String> failures = new ConcurrentLinkedQueue<>();
+    private final AtomicLong bytesChecked = new AtomicLong();
+
+    @ParameterizedTest
+    @EnumSource(ReuseMode.class)
+    void pool_concurrentUse_servesNoWrongByteAndEndsFree(ReuseMode mode) throws Exception {
+        SplittableRandom random = Seeds.random("pool_concurrentUse " + mode);
+        long nanos = Seeds.count(2, 60) * 1_000_000_000L;
+        try (LocalKvPool pool = pool(identity(mode), BLOCKS)) {
+            Mirror mirror = new Mirror();
+            pool.addListener(mirror);
+            List<Thread> threads = new ArrayList<>();
+            long end = System.nanoTime() + nanos;
+            for (int i = 0; i < THREADS; i++) {
+                SplittableRandom mine = random.split();
+                Thread thread = new Thread(() -> run(pool, mine, end), "stress-" + i);
+                thread.start();
+                threads.add(thread);
+            }
+            while (System.nanoTime() < end) {
+                pool.forEachBlock(block -> mirror.expect(block));
+                Thread.sleep(5);
+            }
+            for (Thread thread : threads) {
+                thread.join(20_000);
+                assertThat(thread.isAlive()).isFalse();
+            }
+            assertThat(failures).isEmpty();
+            assertThat(mirror.failures).isEmpty();
+            PoolStatistics stats = pool.stats();
+            System.out.println("pool_concurrentUse " + mode + ": " + stats + ", bytes checked " + bytesChecked);
+            assertThat(stats.openLeases()).isZero();
+            assertThat(stats.blocks() + stats.freeBlocks()).isEqualTo(BLOCKS);
+            assertThat(stats.stored() - stats.evicted()).isEqualTo(stats.blocks());
+            assertThat(stats.evicted()).isPositive();
+            assertThat(stats.allocationFailures()).isPositive();
+            assertThat(stats.listenerErrors()).isZero();
+            assertThat(mirror.blocks).hasSize(stats.blocks());
+            pool.forEachView(view -> assertThat(view.leases()).isZero());
+            fillAlone(pool);
+        }
+    }
+
+    /** Nothing is stuck: a single user can have every block. */
+    private static void fillAlone(LocalKvPool pool) {
+        int[] all = new int[BLOCKS * BLOCK_TOKENS];
+        Arrays.fill(all, Pools.VOCABULARY - 1);
+        assertThat(Pools.store(pool, Tenant.DEFAULT, all)).isEqualTo(BLOCKS);
+    }
+
+    private void run(LocalKvPool pool, SplittableRandom random, long end) {
+        try {
+            while (System.nanoTime() < end && failures.isEmpty()) {
+                Tenant tenant = tenants.get(random.nextInt(tenants.size()));
+                // Few distinct tokens: prompts share beginnings.
+                int[] prompt =
+                        random.ints(random.nextInt(1, 6 * BLOCK_TOKENS), 0, 2).toArray();
+                for (int i = 0; i < prompt.length; i++) {
+                    prompt[i] = i % BLOCK_TOKENS < 6 ? i % 5 : prompt[i];
+                }
+                switch (random.nextInt(4)) {
+                    case 0 -> fetch(pool, tenant, prompt, random);
+                    case 1 -> pin(pool, tenant, prompt);
+                    default -> use(pool, tenant, prompt, random);
+                }
+            }
+        } catch (RuntimeException | Error e) {
+            StringWriter text = new StringWriter();
+            e.printStackTrace(new PrintWriter(text));
+            failures.add(text.toString());
+        }
+    }
+
+    private void use(LocalKvPool pool, Tenant tenant, int[] prompt, SplittableRandom random) {
+        List<BlockKey> chain = pool.chain(tenant, prompt);
+        try (PrefixLease hit = pool.acquire(tenant, prompt)) {
+            check(pool, tenant, hit, prompt, chain);
+            try (BlockWriter writer = pool.extend(tenant, hit, prompt)) {
+                while (writer.hasNext()) {
+                    BlockKey key = chain.get(writer.blockIndex());
+                    Pools.fill(writer.next(), pool.layout(), tenant.name(), key);
+                    if (random.nextInt(4) == 0) {
+                        writer.publish();
+                    }
+                }
+                if (random.nextInt(8) != 0) {
+                    writer.publish();
+                }
+            }
+            check(pool, tenant, hit, prompt, chain);
+        }
+    }
+
+    private void check(LocalKvPool pool, Tenant tenant, PrefixLease lease, int[] prompt, List<BlockKey> chain) {
+        for (int i = 0; i < lease.blockCount(); i++) {
+            boolean whole = lease.blockTokens(i) == BLOCK_TOKENS;
+            if (whole && !isFilled(lease.block(i), pool.layout(), tenant.name(), chain.get(i))) {
+                failures.add("block " + i + " of " + Arrays.toString(prompt));
+            }
+            bytesChecked.addAndGet(pool.layout().payloadBytes());
+        }
+    }
+
+    private void pin(LocalKvPool pool, Tenant tenant, int[] prompt) {
+        for (BlockKey key : pool.chain(tenant, prompt)) {
+            try (PinnedBlock pin = pool.pin(key)) {
+                if (pin != null
+                        && !(pin.key().equals(key)
+                                && pool.verify(pin)
+                                && pool.isCurrent(pin.offset(), pin.length(), pin.generation())
+                                && isFilled(
+                                        ArrowViews.of(pin.address(), pin.length()),
+                                        pool.layout(),
+                                        tenant.name(),
+                                        key))) {
+                    failures.add("pin of " + key);
+                }
+            }
+        }
+    }
+
+    /** As a cluster's pool does: match, bring the next blocks from elsewhere, go on. */
+    private void fetch(LocalKvPool pool, Tenant tenant, int[] prompt, SplittableRandom random) {
+        List<BlockKey> chain = pool.chain(tenant, prompt);
+        try (LocalMatch match = pool.match(tenant, prompt)) {
+            int local = match.matchedTokens();
+            for (int i = match.wholeBlocks();
+                    i < match.reusableTokens() / BLOCK_TOKENS && i == match.wholeBlocks();
+                    i++) {
+                int[] own = Arrays.copyOfRange(prompt, i * BLOCK_TOKENS, (i + 1) * BLOCK_TOKENS);
+                try (IncomingBlock in = pool.beginIncoming(chain.get(i), match.lastKey(), i, own, tenant)) {
+                    if (in == null || random.nextInt(8) == 0) {
+                        break;
+                    }
+                    Pools.fill(ArrowViews.of(in.address(), in.length()), pool.layout(), tenant.name(), in.key());
+                    Outcome outcome = in.commit(crcs(pool, in.address()));
+                    if (outcome != Outcome.STORED && outcome != Outcome.KEPT_EXISTING) {
+                        failures.add("commit: " + outcome);
+                    }
+                    match.extendLocally();
+                    if (outcome == Outcome.STORED && match.wholeBlocks() <= i) {
+                        failures.add("a committed block is not found");
+                    }
+                }
+            }
+            try (PrefixLease lease = match.toLease(Math.min(local, match.matchedTokens()), MissReason.NOT_CACHED)) {
+                check(pool, tenant, lease, prompt, chain);
+            }
+        }
+    }
+
+    private static int[] crcs(LocalKvPool pool, long address) {
+        BlockLayout layout = pool.layout();
+        int[] crcs = new int[layout.layers()];
+        for (int layer = 0; layer < crcs.length; layer++) {
+            CRC32C crc = new CRC32C();
+            crc.update(MemoryUtil.directBuffer(address + layout.keyOffset(layer), layout.layerBytes()));
+            crcs[layer] = (int) crc.getValue();
+        }
+        return crcs;
+    }
+
+    /** What the events say is in the pool. Called by one thread at a time. */
+    private static final class Mirror implements BlockListener {
+        final Map<BlockKey, Long> blocks = new HashMap<>();
+        final List<String> failures = new ArrayList<>();
+
+        @Override
+        public void onStored(StoredBlock block) {
+            if (blocks.put(block.key(), block.generation()) != null) {
+                failures.add("stored twice: " + block.key());
+            }
+        }
+
+        @Override
+        public void onRemoved(BlockKey key, long generation) {
+            Long had = blocks.remove(key);
+            if (had == null || had != generation) {
+                failures.add("removed " + generation + ", was " + had);
+            }
+        }
+
+        /** Snapshots stand in the order of events, so they agree with it. */
+        void expect(StoredBlock block) {
+            Long had = blocks.get(block.key());
+            if (had == null || had != block.generation()) {
+                failures.add("snapshot has " + block.generation() + ", events say " + had);
+            }
+        }
+    }
+}

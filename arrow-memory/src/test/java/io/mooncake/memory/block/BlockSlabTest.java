@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.block;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.memory.BlockLayout;
+import io.mooncake.memory.Seeds;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+/** The slab's words only: its memory is not touched, so any address will do. */
+class BlockSlabTest {
+    private static final BlockLayout LAYOUT = new BlockLayout(1, 1, 1, 1, 1);
+
+    private static BlockSlab slab(int slots) {
+        return new BlockSlab(0, 0, slots * BlockDescriptor.strideBytes(LAYOUT), LAYOUT);
+    }
+
+    @Test
+    void transitions_ofOneSlot_followTheDiagram() {
+        BlockSlab slab = slab(1);
+        int slot = slab.allocate();
+        assertThat(slot).isZero();
+        assertThat(slab.allocate()).isEqualTo(BlockSlab.NONE);
+        assertThat(slab.generation(slot)).isEqualTo(1);
+        assertThat(slab.lease(slot)).as("filling").isFalse();
+        assertThat(slab.startEviction(slot)).isFalse();
+        slab.seal(slot);
+        assertThat(slab.lease(slot)).isTrue();
+        assertThat(slab.references(slot)).isEqualTo(2);
+        assertThat(slab.startEviction(slot)).as("leased").isFalse();
+        assertThatThrownBy(() -> slab.free(slot)).isInstanceOf(IllegalStateException.class);
+        assertThat(slab.release(slot)).isFalse();
+        assertThat(slab.release(slot)).isTrue();
+        assertThatThrownBy(() -> slab.release(slot)).isInstanceOf(IllegalStateException.class);
+        assertThat(slab.startEviction(slot)).isTrue();
+        assertThat(slab.lease(slot)).as("evicting").isFalse();
+        slab.recycle(slot);
+        assertThat(slab.generation(slot)).isEqualTo(2);
+        slab.free(slot);
+        assertThat(slab.generation(slot)).isEqualTo(3);
+        assertThat(slab.freeSlots()).isEqualTo(1);
+        assertThatThrownBy(() -> slab.seal(slot)).isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void allocate_manyThreads_givesNoSlotTwice() throws Exception {
+        SplittableRandom random = Seeds.random("allocate_manyThreads");
+        int slots = 8;
+        BlockSlab slab = slab(slots);
+        AtomicIntegerArray owners = new AtomicIntegerArray(slots);
+        AtomicReference<String> failure = new AtomicReference<>();
+        int rounds = Seeds.count(200_000, 5_000_000);
+        List<Thread> threads = new ArrayList<>();
+        for (int t = 1; t <= 4; t++) {
+            int me = t;
+            SplittableRandom mine = random.split();
+            Thread thread = new Thread(() -> {
+                for (int i = 0; i < rounds && failure.get() == null; i++) {
+                    int slot = slab.allocate();
+                    if (slot == BlockSlab.NONE) {
+                        continue;
+                    }
+                    if (!owners.compareAndSet(slot, 0, me)) {
+                        failure.set("slot " + slot + " twice");
+                    }
+                    if (mine.nextInt(16) == 0) {
+                        Thread.yield();
+                    }
+                    owners.set(slot, 0);
+                    slab.free(slot);
+                }
+            });
+            thread.start();
+            threads.add(thread);
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertThat(failure.get()).isNull();
+        assertThat(slab.freeSlots()).isEqualTo(slots);
+    }
+
+    @Test
+    void poll_leavesByLastUse_thenInnerBlocks() {
+        BlockSlab slab = slab(4);
+        EvictionOrder order = new EvictionOrder(slab);
+        for (int i = 0; i < 4; i++) {
+            int slot = slab.allocate();
+            order.touch(slot, 100 + slot);
+            slab.seal(slot);
+            order.add(slot);
+        }
+        for (int slot = 0; slot < 4; slot++) {
+            slab.release(slot);
+            order.released(slot);
+        }
+        order.touch(1, 500);
+        slab.lease(2);
+        assertThat(order.poll(slot -> slot != 0))
+                .as("0 is older, but has children")
+                .isEqualTo(3);
+        assertThat(order.poll(slot -> slot != 0)).isEqualTo(1);
+        assertThat(order.poll(slot -> slot != 0)).as("no leaf is left").isEqualTo(0);
+        assertThat(order.poll(slot -> true)).isEqualTo(BlockSlab.NONE);
+        slab.release(2);
+        order.released(2);
+        assertThat(order.poll(slot -> true)).as("parked until released").isEqualTo(2);
+    }
+}
