@@ -7,6 +7,7 @@
 //   model       the GGUF file
 //   texts       strings to tokenise, with markers taken as plain text ("plain") and as markers ("special")
 //   chats       lists of {role, content}: rendered by the model's template with a generation prompt, then tokenised
+//   templates   {template, variables}: rendered by @huggingface/jinja
 //   perplexity  lists of token ids: the mean negative log-likelihood, in nats, of all ids but the first, from raw logits
 //   logits      lists of token ids: all raw logits after the last id
 // ANSWER gets a JSON file with the same keys, in the same order.
@@ -54,6 +55,11 @@ if (request.chats) {
         });
         return {text, ids: model.tokenize(text, true)};
     });
+}
+
+if (request.templates) {
+    const {Template} = await load("@huggingface/jinja");
+    answer.templates = request.templates.map(({template, variables}) => new Template(template).render(variables));
 }
 
 if (needsContext) {

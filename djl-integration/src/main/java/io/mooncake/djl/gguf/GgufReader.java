@@ -238,8 +238,8 @@ final class GgufReader {
         if (dims.get(0) % type.blockElements() != 0) {
             throw refused(place + " row", dims.get(0) + " elements", "a multiple of " + type.blockElements());
         }
-        // Bounds what later products can reach: an element takes at least half a byte.
-        if (elements / 2 > fileBytes) {
+        // Keeps the number of bytes within 2^63: an element takes at most four.
+        if (elements > 1L << 60) {
             throw refused(place + " size", elements + " elements " + type, "within " + fileBytes + " bytes of file");
         }
         return new GgufTensor(name, type, dims, offset);

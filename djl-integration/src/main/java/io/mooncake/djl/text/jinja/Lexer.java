@@ -55,7 +55,7 @@ final class Lexer {
                 at++;
             }
             if (kind == '#') {
-                comment();
+                comment(open);
             } else {
                 pieces.add(new Piece(kind == '{', "", tokens(kind == '{' ? "}}" : "%}")));
                 dropLineBreak = kind == '%';
@@ -108,10 +108,10 @@ final class Lexer {
         return wholeLine ? Math.max(from, start) : to;
     }
 
-    private void comment() {
+    private void comment(int open) {
         int close = source.indexOf("#}", at);
         if (close < 0) {
-            throw new JinjaException("comment at " + at + " has no end (expected: #})");
+            throw new JinjaException("comment at " + open + " has no end (expected: #})");
         }
         stripAfter = close > at && source.charAt(close - 1) == '-';
         dropLineBreak = true;

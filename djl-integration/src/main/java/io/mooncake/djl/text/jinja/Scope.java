@@ -10,7 +10,7 @@ final class Scope {
     /** What bounds one rendering, so that no template can hang or fill the memory. */
     static final class Budget {
         static final int MAX_STEPS = 2_000_000;
-        static final int MAX_CHARS = 64 << 20;
+        static final int MAX_CHARS = 16 << 20;
         static final int MAX_DEPTH = 64;
         private int steps;
         private int depth;

@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 
 /** Parses text, prints and blocks into statements. */
 final class StatementParser {
@@ -57,7 +58,8 @@ final class StatementParser {
             }
         }
         if (!ends.isEmpty()) {
-            throw new JinjaException("the end of the template (expected: " + String.join(" or ", ends) + ")");
+            throw new JinjaException(
+                    "the end of the template (expected: " + String.join(" or ", new TreeSet<>(ends)) + ")");
         }
         depth--;
         return out;
