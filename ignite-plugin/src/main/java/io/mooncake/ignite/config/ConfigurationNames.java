@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The names of the options, and what somebody probably meant by another one. */
@@ -89,18 +90,37 @@ public final class ConfigurationNames {
             }
             Matcher wrong = WRONG_TYPE.matcher(message);
             if (wrong.find()) {
-                return Optional.of(wrong.group(2) + ": " + reason(cause) + " (expected: " + wrong.group(1) + ")");
+                return Optional.of(wrongType(wrong.group(2), wrong.group(1), cause));
             }
         }
         return Optional.empty();
     }
 
-    private static String reason(Throwable cause) {
-        Throwable root = cause;
-        while (root.getCause() != null) {
-            root = root.getCause();
+    /** Spring's exception knows the value; it is asked by name, so that this class loads without Spring. */
+    private static String wrongType(String property, String typeName, Throwable cause) {
+        Object value = "a value";
+        String expected = typeName;
+        try {
+            Throwable mismatch = cause;
+            while (mismatch.getCause() != null
+                    && !mismatch.getClass().getSimpleName().matches("TypeMismatch.*|ConversionNotSupported.*")) {
+                mismatch = mismatch.getCause();
+            }
+            value = mismatch.getClass().getMethod("getValue").invoke(mismatch);
+            Object[] constants = Class.forName(
+                            typeName, false, mismatch.getClass().getClassLoader())
+                    .getEnumConstants();
+            if (constants != null) {
+                List<String> names = Stream.of(constants).map(String::valueOf).toList();
+                expected = "one of " + names
+                        + nearest(String.valueOf(value), names)
+                                .map(near -> ", nearest: " + near)
+                                .orElse("");
+            }
+        } catch (ReflectiveOperationException e) {
+            // A primitive type, or another Spring: the message goes without the hint.
         }
-        return String.valueOf(root.getMessage());
+        return property + ": " + value + " (expected: " + expected + ")";
     }
 
     private static String unknownProperty(String name, String beanName, @Nullable ClassLoader loader) {

@@ -22,7 +22,6 @@ import java.util.TreeSet;
 import org.apache.ignite.configuration.ClientConnectorConfiguration;
 import org.apache.ignite.configuration.IgniteConfiguration;
 import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
-import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
 
 /** Turns the bean's values into settings, or reports everything that is wrong with them at once. One use each. */
 public final class SettingsReader {
@@ -69,7 +68,8 @@ public final class SettingsReader {
         if (!wrong.isEmpty()) {
             throw new MooncakeException(
                     MooncakeException.Code.CONFIGURATION,
-                    "Mooncake's configuration on node " + ignite.getIgniteInstanceName()
+                    "Mooncake's configuration on node "
+                            + Objects.requireNonNullElse(ignite.getIgniteInstanceName(), "default")
                             + " is refused (bean io.mooncake.ignite.MooncakePluginProvider): "
                             + String.join("; ", wrong));
         }
@@ -244,10 +244,6 @@ public final class SettingsReader {
         if (options.portTo - options.portFrom < 2) {
             refuse("portFrom..portTo", options.portFrom + ".." + options.portTo, "at least three ports");
             return;
-        }
-        if (ignite.getDiscoverySpi() instanceof TcpDiscoverySpi discovery
-                && !Boolean.TRUE.equals(ignite.isClientMode())) {
-            overlap("discovery", discovery.getLocalPort(), discovery.getLocalPortRange());
         }
         if (ignite.getCommunicationSpi() instanceof TcpCommunicationSpi communication) {
             overlap("communication", communication.getLocalPort(), communication.getLocalPortRange());

@@ -179,6 +179,7 @@ final class BlockFetcher {
                         case STORED, KEPT_EXISTING -> MissReason.NONE;
                         case WRONG_IDENTITY -> MissReason.IDENTITY;
                         case WRONG_CHECKSUM -> MissReason.CHECKSUM;
+                        case INDEX_FULL -> MissReason.NO_MEMORY;
                     };
             if (refused != MissReason.NONE) {
                 return refused;

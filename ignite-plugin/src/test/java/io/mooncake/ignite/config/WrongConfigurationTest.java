@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.NodeExtension;
+import io.mooncake.ignite.PoolDefinition;
+import io.mooncake.memory.KvDataType;
+import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.ReuseMode;
+import java.io.ByteArrayInputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.apache.ignite.Ignition;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** A wrong configuration never starts; the message names key, value and what was expected, or the nearest valid key. */
+class WrongConfigurationTest {
+    private static final String SECRET = "<property name='secret' value='sixteen and more'/>";
+    private static final String DRAM = "<property name='dram' value='1MiB'/>";
+    private static final String GOOD = SECRET + DRAM;
+
+    /**
+     * @param bean what stands in the plugin's bean
+     * @param ignite what stands in Ignite's configuration besides
+     * @param expected parts of the message
+     */
+    private record Mistake(String name, String bean, String ignite, String... expected) {
+        @Override
+        public String toString() {
+            return name;
+        }
+    }
+
+    private static Mistake bean(String name, String bean, String... expected) {
+        return new Mistake(name, bean, "", expected);
+    }
+
+    private static Mistake option(String name, String value, String... expected) {
+        String[] parts = Stream.concat(Stream.of(name), Stream.of(expected)).toArray(String[]::new);
+        String others = (name.equals("secret") ? "" : SECRET) + (name.equals("dram") ? "" : DRAM);
+        return bean(name + "=" + value, others + "<property name='" + name + "' value='" + value + "'/>", parts);
+    }
+
+    private static Mistake typo(String wrong, String right) {
+        return bean(
+                "typo " + wrong,
+                GOOD + "<property name='" + wrong + "' value='1'/>",
+                wrong + ": unknown property",
+                "nearest: " + right);
+    }
+
+    private static Mistake pool(String change, String... expected) {
+        return bean("pool " + change, GOOD + pools(poolBean(change)), expected);
+    }
+
+    private static String pools(String... beans) {
+        return "<property name='pools'><list>" + String.join("", beans) + "</list></property>";
+    }
+
+    /** A good pool with one property replaced or, with an empty value, left out. */
+    private static String poolBean(String change) {
+        String[] pair = change.split("=", 2);
+        StringBuilder bean = new StringBuilder("<bean class='io.mooncake.ignite.PoolBean'>");
+        String[][] good = {{"name", "p"}, {"model", "m"}, {"layers", "2"}, {"kvHeads", "2"}, {"headSize", "4"}};
+        for (String[] property : good) {
+            if (!property[0].equals(pair[0])) {
+                bean.append("<property name='")
+                        .append(property[0])
+                        .append("' value='")
+                        .append(property[1])
+                        .append("'/>");
+            }
+        }
+        if (pair.length == 2 && !pair[1].isEmpty()) {
+            bean.append("<property name='")
+                    .append(pair[0])
+                    .append("' value='")
+                    .append(pair[1])
+                    .append("'/>");
+        }
+        return bean.append("</bean>").toString();
+    }
+
+    private static String extensions(String... classes) {
+        StringBuilder list = new StringBuilder("<property name='extensions'><list>");
+        for (String name : classes) {
+            list.append("<bean class='io.mooncake.ignite.config.WrongConfigurationTest$")
+                    .append(name)
+                    .append("'/>");
+        }
+        return list + "</list></property>";
+    }
+
+    static Stream<Mistake> mistakes() {
+        return Stream.of(
+                        typos(),
+                        types(),
+                        secretsAndSizes(),
+                        rangesAndPorts(),
+                        poolMistakes(),
+                        extensionMistakes(),
+                        roles())
+                .flatMap(mistakes -> mistakes);
+    }
+
+    private static Stream<Mistake> typos() {
+        return Stream.concat(
+                Stream.of(
+                        typo("drma", "dram"),
+                        typo("secrett", "secret"),
+                        typo("rol", "role"),
+                        typo("extention", "extensions"),
+                        typo("pool", "pools"),
+                        typo("hostt", "host"),
+                        typo("portfrom", "portFrom"),
+                        typo("portsTo", "portTo"),
+                        typo("leaseMilis", "leaseMillis"),
+                        typo("fetchTimeout", "fetchTimeoutMillis"),
+                        typo("heartBeatMillis", "heartbeatMillis"),
+                        typo("mirrorRowBudgets", "mirrorRowBudget")),
+                Stream.of(
+                                "layer:layers",
+                                "kvheads:kvHeads",
+                                "headsize:headSize",
+                                "blocktokens:blockTokens",
+                                "vocabulary_:vocabulary",
+                                "datatype:dataType")
+                        .map(pair -> pair.split(":"))
+                        .map(pair -> bean(
+                                "typo in pool " + pair[0],
+                                GOOD + pools(poolBean(pair[0] + "=1")),
+                                pair[0] + ": unknown property",
+                                "PoolBean",
+                                "nearest: " + pair[1])));
+    }
+
+    private static Stream<Mistake> types() {
+        return Stream.of(
+                option("portFrom", "abc", "abc", "int"),
+                option("portTo", "4.5", "4.5", "int"),
+                option("leaseMillis", "10s", "10s", "long"),
+                option("fetchTimeoutMillis", "1 s", "long"),
+                option("heartbeatMillis", "fast", "fast", "long"),
+                option("mirrorRowBudget", "many", "many", "int"),
+                option("role", "STOR", "role: STOR (expected: one of", "nearest: STORE"),
+                option("role", "server", "role: server (expected: one of", "OBSERVER"),
+                pool("layers=two", "layers", "two", "int"),
+                pool("dataType=F64", "dataType: F64", "F32, F16, BF16"),
+                pool("mode=SLOW", "mode: SLOW", "EXACT, FAST"));
+    }
+
+    private static Stream<Mistake> secretsAndSizes() {
+        return Stream.of(
+                bean("no secret", DRAM, "secret: not set (expected: 16..256 characters"),
+                option("secret", "short", "secret: 5 characters"),
+                option("secret", "x".repeat(257), "secret: 257 characters"),
+                bean("no dram", SECRET, "dram: not set", "8GiB"),
+                option("dram", "8GB", "dram: 8GB", "8GiB"),
+                option("dram", "8gib", "dram: 8gib", "GiB"),
+                option("dram", "-1GiB", "dram: -1GiB"),
+                option("dram", "0", "dram: 0", "at least"),
+                option("dram", "", "dram: ", "whole number"),
+                option("dram", "1.5GiB", "dram: 1.5GiB", "whole number"),
+                option("dram", "lots", "dram: lots"),
+                option("dram", "8 EiB", "dram: 8 EiB"),
+                option("dram", "99999999999TiB", "at most 8388607TiB"),
+                option("dram", "900TiB", "dram: 900TiB", "of this machine or container"),
+                new Mistake(
+                        "regions over memory",
+                        GOOD,
+                        """
+                        <property name='dataStorageConfiguration'>
+                          <bean class='org.apache.ignite.configuration.DataStorageConfiguration'>
+                            <property name='defaultDataRegionConfiguration'>
+                              <bean class='org.apache.ignite.configuration.DataRegionConfiguration'>
+                                <property name='maxSize' value='#{900L * 1024 * 1024 * 1024 * 1024}'/>
+                              </bean>
+                            </property>
+                          </bean>
+                        </property>""",
+                        "memory plan: Java heap",
+                        "Ignite region 'default' 900.0 TiB",
+                        "dram of this plugin 1.0 MiB"));
+    }
+
+    private static Stream<Mistake> rangesAndPorts() {
+        return Stream.of(
+                option("portFrom", "0", "portFrom: 0 (expected: 1..65535)"),
+                option("portFrom", "-1", "portFrom: -1"),
+                option("portFrom", "70000", "portFrom: 70000"),
+                option("portTo", "65536", "portTo: 65536"),
+                option("portTo", "47701", "portFrom..portTo: 47700..47701 (expected: at least three ports)"),
+                option("portTo", "100", "at least three ports"),
+                bean(
+                        "ports of communication",
+                        GOOD + "<property name='portFrom' value='47150'/><property name='portTo' value='47160'/>",
+                        "communication range 47100..47200"),
+                bean(
+                        "port of clients",
+                        GOOD + "<property name='portFrom' value='10800'/><property name='portTo' value='10805'/>",
+                        "client connector range 10800..10900"),
+                option("leaseMillis", "0", "leaseMillis: 0 (expected: 100..60000)"),
+                option("leaseMillis", "-5", "leaseMillis: -5"),
+                option("leaseMillis", "60001", "leaseMillis: 60001"),
+                option("fetchTimeoutMillis", "0", "1..600000"),
+                option("fetchTimeoutMillis", "600001", "1..600000"),
+                option("heartbeatMillis", "49", "50..10000"),
+                option("heartbeatMillis", "10001", "50..10000"),
+                option("mirrorRowBudget", "0", "1000..100000000"),
+                option("mirrorRowBudget", "-1", "1000..100000000"),
+                option("host", "", "host: empty", "an address of this machine"),
+                option("host", "192.0.2.1", "host: 192.0.2.1", "an address of this machine"));
+    }
+
+    private static Stream<Mistake> poolMistakes() {
+        return Stream.of(
+                pool("name=", "pools[0].pool name"),
+                pool("name=a b", "pools[0].pool name: a b"),
+                pool("name=a/b", "pools[0].pool name: a/b"),
+                pool("model=", "pools[0].model"),
+                pool("layers=0", "pools[0].layers: 0 (expected: 1..1024)"),
+                pool("layers=1025", "pools[0].layers: 1025"),
+                pool("kvHeads=-1", "pools[0].kvHeads: -1"),
+                pool("headSize=5000", "pools[0].headSize: 5000"),
+                pool("blockTokens=0", "pools[0].blockTokens: 0 (expected: 1..4096)"),
+                pool("blockTokens=4097", "pools[0].blockTokens: 4097"),
+                pool("vocabulary=0", "pools[0].vocabulary: 0"),
+                bean(
+                        "pool with empty rope",
+                        GOOD + pools(poolBean("x=").replace("</bean>", "<property name='rope' value=''/></bean>")),
+                        "pools[0].rope: "),
+                bean(
+                        "pool named twice",
+                        GOOD + pools(poolBean("name=p"), poolBean("name=p")),
+                        "pools[1].name: p (expected: a name that no other pool has)"),
+                bean(
+                        "pool named twice, another layout",
+                        GOOD + pools(poolBean("name=p"), poolBean("layers=3")),
+                        "pools[1].name: p",
+                        "layers 2 against 3"),
+                bean(
+                        "no block fits",
+                        SECRET + "<property name='dram' value='4KiB'/>" + pools(poolBean("layers=64")),
+                        "dram: 4KiB",
+                        "one block"),
+                bean("null pool", GOOD + "<property name='pools'><list><null/></list></property>", "pools[0]: null"),
+                bean("null pools", GOOD + "<property name='pools'><null/></property>", "pools: null"));
+    }
+
+    private static Stream<Mistake> extensionMistakes() {
+        return Stream.of(
+                bean("extension named twice", GOOD + extensions("Good", "Good"), "extensions[1].name: good"),
+                bean("extension without name", GOOD + extensions("Nameless"), "extensions[0].name: empty"),
+                bean(
+                        "extension refuses",
+                        GOOD + extensions("Refusing"),
+                        "extensions[0]: file: no.gguf (expected: a file)"),
+                bean("extension is too large", GOOD + extensions("Huge"), "memory plan", "extensions 512.0 TiB"),
+                bean(
+                        "extension's pool differs",
+                        GOOD + pools(poolBean("name=shared")) + extensions("Good"),
+                        "extension good.name: shared",
+                        "one identity a pool name"),
+                bean(
+                        "null extension",
+                        GOOD + "<property name='extensions'><list><null/></list></property>",
+                        "extensions[0]: null"));
+    }
+
+    private static Stream<Mistake> roles() {
+        return Stream.of(
+                bean("observer with dram", GOOD + "<property name='role' value='OBSERVER'/>", "dram: 1MiB", "OBSERVER"),
+                new Mistake(
+                        "store on a client",
+                        GOOD + "<property name='role' value='STORE'/>",
+                        "<property name='clientMode' value='true'/>",
+                        "role: STORE (expected: COMPUTE or OBSERVER on a client node)"),
+                bean(
+                        "three at once",
+                        "<property name='dram' value='x'/><property name='leaseMillis' value='1'/>",
+                        "secret: not set",
+                        "dram: x",
+                        "leaseMillis: 1"));
+    }
+
+    @BeforeAll
+    static void warmUp() {
+        assertThat(catchThrowable(() -> start(bean("warm-up", "")))).isNotNull();
+    }
+
+    @Test
+    void table_isLongEnough() {
+        assertThat(mistakes().count()).isGreaterThanOrEqualTo(60);
+    }
+
+    @ParameterizedTest
+    @MethodSource("mistakes")
+    void start_wrongConfiguration_isRefusedWithKeyAndExpectation(Mistake mistake) {
+        long startedAt = System.nanoTime();
+        Throwable error = catchThrowable(() -> start(mistake));
+        long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startedAt);
+        assertThat(error).as("refused").isNotNull();
+        String message =
+                ConfigurationNames.explain(error).orElseGet(() -> root(error).getMessage());
+        assertThat(message).contains(mistake.expected());
+        assertThat(millis).as("milliseconds").isLessThan(2_000);
+        assertThat(Ignition.allGrids()).isEmpty();
+    }
+
+    private static Throwable root(Throwable error) {
+        Throwable root = error;
+        while (root.getCause() != null) {
+            root = root.getCause();
+        }
+        return root;
+    }
+
+    private static void start(Mistake mistake) {
+        String xml = """
+                <beans xmlns='http://www.springframework.org/schema/beans'
+                       xmlns:xsi='http://www.w3.org/2001/XMLSchema-instance'
+                       xsi:schemaLocation='http://www.springframework.org/schema/beans
+                           http://www.springframework.org/schema/beans/spring-beans.xsd'>
+                  <bean class='org.apache.ignite.configuration.IgniteConfiguration'>
+                    <property name='localHost' value='127.0.0.1'/>
+                    <property name='gridLogger'><bean class='org.apache.ignite.logger.slf4j.Slf4jLogger'/></property>
+                    <property name='pluginProviders'><list>
+                      <bean class='io.mooncake.ignite.MooncakePluginProvider'>%s</bean>
+                    </list></property>
+                    %s
+                  </bean>
+                </beans>""".formatted(mistake.bean(), mistake.ignite());
+        Ignition.start(new ByteArrayInputStream(xml.getBytes(StandardCharsets.UTF_8)))
+                .close();
+    }
+
+    /** An extension that is fine, with a pool called shared. */
+    public static class Good implements NodeExtension {
+        @Override
+        public String name() {
+            return "good";
+        }
+
+        @Override
+        public List<PoolDefinition> pools() {
+            KvIdentity identity = new KvIdentity(
+                    "a".repeat(64), "b".repeat(64), "", "e", "r", ReuseMode.EXACT, KvDataType.F32, 1, 1, 4, 4, 1, 0);
+            return List.of(new PoolDefinition("shared", identity, 10));
+        }
+
+        @Override
+        public void start(Mooncake mooncake) {}
+
+        @Override
+        public void stop() {}
+    }
+
+    /** An extension without a name. */
+    public static final class Nameless extends Good {
+        @Override
+        public String name() {
+            return "";
+        }
+    }
+
+    /** An extension that does not like its file. */
+    public static final class Refusing extends Good {
+        @Override
+        public void validate() {
+            throw new MooncakeException(MooncakeException.Code.MODEL_REFUSED, "file: no.gguf (expected: a file)");
+        }
+    }
+
+    /** An extension that needs more memory than there is. */
+    public static final class Huge extends Good {
+        @Override
+        public long offHeapBytes() {
+            return 512L << 40;
+        }
+    }
+}
