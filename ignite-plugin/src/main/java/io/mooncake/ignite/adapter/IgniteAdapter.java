@@ -10,6 +10,7 @@ import java.util.function.DoubleSupplier;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.apache.ignite.Ignite;
+import org.apache.ignite.IgniteCheckedException;
 import org.apache.ignite.cluster.ClusterNode;
 import org.apache.ignite.events.EventType;
 import org.apache.ignite.internal.GridKernalContext;
@@ -46,6 +47,24 @@ public final class IgniteAdapter implements AutoCloseable {
     /** Whether a SQL engine is on the class path. */
     public boolean sqlAvailable() {
         return context.query().moduleEnabled();
+    }
+
+    /**
+     * Serialises by Java's rules, which take records and lambdas; Ignite's binary form does not take records.
+     *
+     * @throws IgniteCheckedException when {@code object} or something in it is not serialisable
+     */
+    public byte[] marshal(Object object) throws IgniteCheckedException {
+        return context.marshallerContext().jdkMarshaller().marshal(object);
+    }
+
+    /**
+     * Reads what {@link #marshal} wrote, classes from {@code loader}; Ignite's class filter applies.
+     *
+     * @throws IgniteCheckedException when a class is not to be had, or not allowed
+     */
+    public <T> T unmarshal(byte[] bytes, ClassLoader loader) throws IgniteCheckedException {
+        return context.marshallerContext().jdkMarshaller().unmarshal(bytes, loader);
     }
 
     /** Publishes a node attribute; only before the node joins. Values are JDK types, so that nodes without our jars can read them. */

@@ -24,6 +24,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.apache.ignite.Ignite;
+import org.apache.ignite.IgniteCheckedException;
 import org.apache.ignite.lang.IgniteFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -115,18 +116,25 @@ public final class ClusterRouter implements RequestRouter {
         Ignite ignite = on.services.ignite();
         result.whenComplete((value, failure) -> dispatch.ticket().close());
         try {
-            RoutedCall call =
-                    new RoutedCall(on.nodeId, route, decision(route, estimate), estimate.computeTokens(), job);
-            IgniteFuture<RoutedOutcome> sent = ignite.compute(ignite.cluster().forNodeId(node))
+            byte[] request = on.services
+                    .adapter()
+                    .marshal(new RoutedRequest(
+                            on.nodeId, route, decision(route, estimate), estimate.computeTokens(), job));
+            IgniteFuture<byte[]> sent = ignite.compute(ignite.cluster().forNodeId(node))
                     .withNoFailover()
                     .withTimeout(Math.max(1, route.timeout().toMillis()))
-                    .callAsync(call);
-            sent.listenAsync(done -> complete(done, ignite, node, route, result), on.services.workers());
+                    .callAsync(new RoutedCall(node, request, job));
+            sent.listenAsync(done -> complete(done, on, node, route, job, result), on.services.workers());
             result.whenComplete((value, failure) -> {
                 if (result.isCancelled()) {
                     sent.cancel();
                 }
             });
+        } catch (IgniteCheckedException e) {
+            result.completeExceptionally(new MooncakeException(
+                    MooncakeException.Code.INVALID_ARGUMENT,
+                    "job: " + job.getClass().getName() + " (expected: serialisable with all it holds)",
+                    e));
         } catch (RuntimeException e) {
             result.completeExceptionally(CallFailures.of(e, ignite, node, route));
         }
@@ -134,12 +142,20 @@ public final class ClusterRouter implements RequestRouter {
 
     @SuppressWarnings("unchecked") // the job returned an R
     private static <R> void complete(
-            IgniteFuture<RoutedOutcome> done, Ignite ignite, UUID node, Route route, CompletableFuture<R> result) {
-        RoutedOutcome outcome;
+            IgniteFuture<byte[]> done,
+            Parts on,
+            UUID node,
+            Route route,
+            RoutedJob<R> job,
+            CompletableFuture<R> result) {
+        RoutedRequest.Outcome outcome;
         try {
-            outcome = done.get();
-        } catch (RuntimeException e) {
-            result.completeExceptionally(CallFailures.of(e, ignite, node, route));
+            ClassLoader loader = job.getClass().getClassLoader();
+            outcome = on.services
+                    .adapter()
+                    .unmarshal(done.get(), loader == null ? ClusterRouter.class.getClassLoader() : loader);
+        } catch (IgniteCheckedException | RuntimeException e) {
+            result.completeExceptionally(CallFailures.of(e, on.services.ignite(), node, route));
             return;
         }
         if (outcome.failure() != null) {
