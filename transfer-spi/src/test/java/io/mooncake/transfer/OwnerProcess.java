@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+
+/** An owner of memory in a JVM of its own: serves key 0..15, each of 4 MiB in segments of 64 KiB, until its input ends. */
+final class OwnerProcess implements AutoCloseable {
+    static final int KEYS = 16;
+    static final int BLOCK = 4 << 20;
+    static final int SEGMENT = 64 << 10;
+
+    private final Process process;
+    final PeerAddress address;
+    /** A read-only handle over everything, for the reader that was named. */
+    final RemoteHandle handle;
+
+    private OwnerProcess(Process process, PeerAddress address, RemoteHandle handle) {
+        this.process = process;
+        this.address = address;
+        this.handle = handle;
+    }
+
+    static OwnerProcess start(UUID reader, int portFrom, int portTo) throws IOException {
+        Path flags =
+                Path.of(System.getProperty("user.dir")).resolve("../jvm.args").normalize();
+        List<String> command = new ArrayList<>(
+                List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+        if (Files.exists(flags)) {
+            command.add("@" + flags);
+        } else {
+            command.add("--add-opens=java.base/java.nio=ALL-UNNAMED");
+        }
+        command.addAll(List.of(
+                "-Xmx256m",
+                "-cp",
+                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+                OwnerProcess.class.getName(),
+                reader.toString(),
+                Integer.toString(portFrom),
+                Integer.toString(portTo)));
+        Process process = new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        BufferedReader out =
+                new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+        String line = out.readLine();
+        while (line != null && !line.startsWith("READY ")) {
+            line = out.readLine();
+        }
+        if (line == null) {
+            throw new IOException("the owner's process did not start");
+        }
+        String[] words = line.split(" ");
+        PeerAddress address = PeerAddress.parse(words[1]);
+        RemoteHandle handle = new RemoteHandle(
+                Integer.parseInt(words[2]),
+                1,
+                0,
+                (long) KEYS * BLOCK,
+                false,
+                Long.parseLong(words[3]),
+                Base64.getDecoder().decode(words[4]));
+        return new OwnerProcess(process, address, handle);
+    }
+
+    public static void main(String[] args) throws IOException {
+        TransferEngineConfig config = new TransferEngineConfig(
+                "127.0.0.1",
+                "127.0.0.1",
+                Integer.parseInt(args[1]),
+                Integer.parseInt(args[2]),
+                TransferContract.SECRET,
+                2,
+                60_000,
+                true);
+        Memory memory = new Memory(KEYS * BLOCK);
+        try (TransferEngine engine = TransferEngine.start(config)) {
+            int region = engine.registerMemory(memory.address, memory.length, memory.guard());
+            TestLeases leases = new TestLeases(memory, region);
+            for (int key = 0; key < KEYS; key++) {
+                leases.put(key, key * BLOCK, BLOCK, SEGMENT);
+            }
+            engine.serveLeases(leases);
+            RemoteHandle handle = engine.issueHandle(
+                    UUID.fromString(args[0]), region, 1, 0, memory.length, false, Duration.ofSeconds(60));
+            System.out.println("READY " + engine.address().encode() + " " + region + " " + handle.expiresAtNanos() + " "
+                    + Base64.getEncoder().encodeToString(handle.capability()));
+            while (System.in.read() >= 0) {
+                engine.control().publish("tick", new byte[] {1});
+            }
+        }
+    }
+
+    void signal(String name) throws IOException, InterruptedException {
+        new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
+                .inheritIO()
+                .start()
+                .waitFor();
+    }
+
+    /** kill -9, and waits until it is dead. */
+    void kill() throws InterruptedException {
+        process.destroyForcibly();
+        process.waitFor(10, TimeUnit.SECONDS);
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        kill();
+    }
+}

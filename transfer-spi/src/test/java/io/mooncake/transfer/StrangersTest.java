@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import static io.mooncake.transfer.TransferContract.SECRET;
+import static io.mooncake.transfer.TransferContract.soon;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.MooncakeException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Whoever does not know the secret, and ports that are taken. */
+final class StrangersTest {
+    private final Memory memory = new Memory(1 << 20);
+    private TransferEngine owner;
+    private TransferEngine member;
+
+    @BeforeEach
+    void start() {
+        owner = TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
+        member = TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
+        owner.control().handle("ping", (from, payload) -> payload);
+    }
+
+    @AfterEach
+    void stop() {
+        member.close();
+        owner.close();
+        memory.close();
+    }
+
+    private void assertMemberIsServed() throws Exception {
+        byte[] reply = member.control()
+                .request(owner.address(), "ping", new byte[] {7}, soon())
+                .toCompletableFuture()
+                .get(20, TimeUnit.SECONDS);
+        assertThat(reply).containsExactly(7);
+    }
+
+    private int[] ports() {
+        PeerAddress address = owner.address();
+        return new int[] {address.dataPort(), address.controlPort(), address.eventPort()};
+    }
+
+    @Test
+    void wrongSecret_everyPlane_isRefusedAndCounted() throws Exception {
+        try (TransferEngine stranger =
+                TransferEngine.start(TransferEngineConfig.of("127.0.0.1", "another secret of this length"))) {
+            int region = stranger.registerMemory(memory.address, memory.length, memory.guard());
+            RemoteHandle handle = new RemoteHandle(region, 1, 0, 1000, false, Long.MAX_VALUE / 2, new byte[32]);
+            TransferStatus status = stranger.batchTransferSyncRead(
+                            owner.address(),
+                            new long[] {memory.address},
+                            new RemoteHandle[] {handle},
+                            new long[] {1000},
+                            soon())[0];
+            assertThat(status).isEqualTo(TransferStatus.REFUSED);
+            assertThat(owner.statistics().authenticationFailures()).isEqualTo(1);
+            assertThatThrownBy(() ->
+                            stranger.lease(owner.address(), "p", List.of(new byte[1]), Duration.ofSeconds(1), soon()))
+                    .extracting("code")
+                    .isEqualTo(MooncakeException.Code.PEER_REFUSED);
+            assertThat(owner.statistics().authenticationFailures()).isEqualTo(2);
+            AtomicInteger heard = new AtomicInteger();
+            try (ControlPlane.Subscription s =
+                    stranger.control().subscribe(owner.address(), "t", payload -> heard.incrementAndGet())) {
+                TransferContract.await(() -> owner.statistics().authenticationFailures() >= 3);
+                owner.control().publish("t", new byte[] {1});
+                Thread.sleep(100);
+                assertThat(heard).hasValue(0);
+            }
+        }
+        assertMemberIsServed();
+    }
+
+    @Test
+    void garbage_everyPort_isClosedWithinASecondAndMembersAreServed() throws Exception {
+        long seed = Long.getLong("mooncake.seed", System.nanoTime());
+        System.out.println("garbage_everyPort mooncake.seed=" + seed);
+        Random random = new Random(seed);
+        List<byte[]> inputs = new ArrayList<>();
+        for (String text : new String[] {
+            "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\u0016\u0003\u0001\u0002\u0000\u0001", "SSH-2.0-x\r\n",
+                    "*1\r\n$4\r\nPING\r\n",
+            "\u00ac\u00ed\u0000\u0005sr", "\r\n", "MKT",
+                    "\u00ff\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0001\u007f\u0003"
+        }) {
+            inputs.add(text.getBytes(StandardCharsets.ISO_8859_1));
+        }
+        for (int i = 0; i < (Boolean.getBoolean("mooncake.long") ? 2000 : 40); i++) {
+            byte[] noise = new byte[1 + random.nextInt(400)];
+            random.nextBytes(noise);
+            if (random.nextBoolean() && noise.length >= 104) {
+                noise[0] = 'M';
+                noise[1] = 'K';
+                noise[2] = 'T';
+                noise[3] = '1';
+            }
+            inputs.add(noise);
+        }
+        for (int port : ports()) {
+            for (byte[] input : inputs) {
+                try (Socket socket = new Socket("127.0.0.1", port)) {
+                    boolean prefixOfOurs = input.length <= 3 && input[0] == 'M';
+                    socket.setSoTimeout(prefixOfOurs ? 5500 : 1000);
+                    socket.getOutputStream().write(input);
+                    long before = System.nanoTime();
+                    assertThat(readToEnd(socket)).isLessThanOrEqualTo(104);
+                    assertThat(System.nanoTime() - before).isLessThan(prefixOfOurs ? 5_000_000_000L : 1_000_000_000L);
+                }
+            }
+        }
+        assertMemberIsServed();
+        assertThat(owner.statistics().authenticationFailures()).isEqualTo(3L * inputs.size());
+    }
+
+    private static int readToEnd(Socket socket) throws IOException {
+        int bytes = 0;
+        try {
+            while (socket.getInputStream().read() >= 0) {
+                bytes++;
+            }
+        } catch (java.net.SocketException reset) {
+            return bytes;
+        }
+        return bytes;
+    }
+
+    @Test
+    void silentSockets_aFlood_keepNobodyOut() throws Exception {
+        List<Socket> silent = new ArrayList<>();
+        try {
+            for (int i = 0; i < 300; i++) {
+                silent.add(new Socket("127.0.0.1", ports()[i % 3]));
+            }
+            assertMemberIsServed();
+            for (Socket socket : silent) {
+                socket.setSoTimeout(5500);
+                assertThat(readToEnd(socket)).isZero();
+            }
+        } finally {
+            for (Socket socket : silent) {
+                socket.close();
+            }
+        }
+    }
+
+    @Test
+    void start_noFreePort_namesTheRange() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+            int port = taken.getLocalPort();
+            int from = Math.min(port, 65_533);
+            TransferEngineConfig config =
+                    new TransferEngineConfig("127.0.0.1", "127.0.0.1", from, from + 2, SECRET, 2, 1000, true);
+            assertThatThrownBy(() -> TransferEngine.start(config))
+                    .isInstanceOf(MooncakeException.class)
+                    .hasMessageContaining(from + ".." + (from + 2))
+                    .extracting("code")
+                    .isEqualTo(MooncakeException.Code.CONFIGURATION);
+        }
+    }
+
+    @Test
+    void secret_anyText_isNowhere() {
+        TransferEngineConfig config = TransferEngineConfig.of("127.0.0.1", SECRET);
+        assertThat(config.toString() + owner.address().encode() + owner).doesNotContain(SECRET);
+    }
+}

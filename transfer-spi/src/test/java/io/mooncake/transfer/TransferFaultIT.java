@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Peers that die, stop, go silent or come back as somebody else, in a JVM of their own. */
+final class TransferFaultIT {
+    private static final int TOTAL = OwnerProcess.KEYS * OwnerProcess.BLOCK;
+    private static final long GRACE_NANOS = 250_000_000L;
+
+    private TransferEngine reader;
+    private Memory memory;
+
+    @BeforeEach
+    void start() {
+        memory = new Memory(TOTAL);
+        reader = TransferEngine.start(new TransferEngineConfig(
+                "127.0.0.1", "127.0.0.1", 47900, 48099, TransferContract.SECRET, 2, 10_000, true));
+        reader.registerMemory(memory.address, TOTAL, memory.guard());
+    }
+
+    @AfterEach
+    void stop() {
+        reader.close();
+        assertThat(memory.canariesIntact()).isTrue();
+        memory.close();
+    }
+
+    private OwnerProcess owner() throws Exception {
+        return OwnerProcess.start(reader.incarnation(), 48100, 48299);
+    }
+
+    private TransferStatus[] readEverything(OwnerProcess owner, Deadline deadline) {
+        int count = OwnerProcess.KEYS;
+        long[] targets = new long[count];
+        long[] sizes = new long[count];
+        RemoteHandle[] handles = new RemoteHandle[count];
+        Arrays.setAll(targets, i -> memory.address + (long) i * OwnerProcess.BLOCK);
+        Arrays.fill(sizes, OwnerProcess.BLOCK);
+        Arrays.fill(handles, owner.handle);
+        return reader.batchTransferSyncRead(owner.address, targets, handles, sizes, deadline);
+    }
+
+    @Test
+    void read_fromOtherProcess_arrives() throws Exception {
+        try (OwnerProcess owner = owner();
+                RemoteLease lease = lease(owner)) {
+            List<TransferEngine.ReadRequest> requests = new ArrayList<>();
+            for (int i = 0; i < OwnerProcess.KEYS; i++) {
+                requests.add(new TransferEngine.ReadRequest(i, memory.address + (long) i * OwnerProcess.BLOCK));
+            }
+            assertThat(reader.read(lease, requests, Deadline.ofMillis(20_000))).containsOnly(TransferStatus.COMPLETED);
+            for (int i = 0; i < OwnerProcess.KEYS; i++) {
+                assertThat(memory.holds(i, i * OwnerProcess.BLOCK, OwnerProcess.BLOCK))
+                        .isTrue();
+            }
+        }
+    }
+
+    private RemoteLease lease(OwnerProcess owner) {
+        List<byte[]> keys = new ArrayList<>();
+        for (int i = 0; i < OwnerProcess.KEYS; i++) {
+            keys.add(TestLeases.key(i));
+        }
+        return reader.lease(owner.address, "pool", keys, Duration.ofSeconds(5), Deadline.ofMillis(10_000));
+    }
+
+    @Test
+    void read_sourceKilledAtAnyPoint_endsTypedAndLeavesMemoryAlone() throws Exception {
+        int rounds = Boolean.getBoolean("mooncake.long") ? 20 : 3;
+        for (int round = 0; round < rounds; round++) {
+            try (OwnerProcess owner = owner()) {
+                CountDownLatch reading = new CountDownLatch(1);
+                int pause = 1 + round * 7;
+                Thread killer = new Thread(() -> {
+                    try {
+                        reading.await();
+                        Thread.sleep(pause);
+                        owner.kill();
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                });
+                killer.start();
+                assertThat(readEverything(owner, Deadline.ofMillis(10_000))).containsOnly(TransferStatus.COMPLETED);
+                reading.countDown();
+                long before = System.nanoTime();
+                TransferStatus last = TransferStatus.COMPLETED;
+                while (last == TransferStatus.COMPLETED) {
+                    TransferStatus[] statuses = readEverything(owner, Deadline.ofMillis(2000));
+                    last = statuses[statuses.length - 1];
+                    assertThat(statuses).containsAnyOf(TransferStatus.COMPLETED, TransferStatus.PEER_UNREACHABLE);
+                }
+                assertThat(last).isEqualTo(TransferStatus.PEER_UNREACHABLE);
+                assertThat(System.nanoTime() - before).isLessThan(10_000_000_000L);
+                killer.join();
+                assertNothingArrives();
+            }
+        }
+    }
+
+    private void assertNothingArrives() throws InterruptedException {
+        long sum = memory.checksumOfAll();
+        Thread.sleep(100);
+        assertThat(memory.checksumOfAll()).isEqualTo(sum);
+    }
+
+    @Test
+    void read_stoppedPeer_endsByDeadlineAndLateBytesNeverLand() throws Exception {
+        try (OwnerProcess owner = owner()) {
+            assertThat(readEverything(owner, Deadline.ofMillis(10_000))).containsOnly(TransferStatus.COMPLETED);
+            owner.signal("STOP");
+            long before = System.nanoTime();
+            assertThat(readEverything(owner, Deadline.ofMillis(500))).containsOnly(TransferStatus.TIMEOUT);
+            assertThat(System.nanoTime() - before)
+                    .isBetween(TimeUnit.MILLISECONDS.toNanos(500), TimeUnit.MILLISECONDS.toNanos(500) + GRACE_NANOS);
+            memory.fill(77, 0, TOTAL);
+            owner.signal("CONT");
+            Thread.sleep(300);
+            assertThat(memory.holds(77, 0, TOTAL)).isTrue();
+            assertThat(readEverything(owner, Deadline.ofMillis(10_000))).containsOnly(TransferStatus.COMPLETED);
+        }
+    }
+
+    @Test
+    void anyCall_silentPeer_endsByDeadline() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) {
+            int port = silent.getLocalPort();
+            PeerAddress peer = new PeerAddress(UUID.randomUUID(), "127.0.0.1", port, port, port);
+            RemoteHandle handle = new RemoteHandle(1, 1, 0, 1000, false, 0, new byte[32]);
+            long before = System.nanoTime();
+            assertThat(reader.batchTransferSyncRead(
+                            peer,
+                            new long[] {memory.address},
+                            new RemoteHandle[] {handle},
+                            new long[] {1000},
+                            Deadline.ofMillis(300)))
+                    .containsExactly(TransferStatus.TIMEOUT);
+            assertThat(System.nanoTime() - before).isLessThan(300_000_000L + GRACE_NANOS);
+            before = System.nanoTime();
+            assertThatThrownBy(() -> reader.lease(
+                            peer, "p", List.of(new byte[1]), Duration.ofSeconds(1), Deadline.ofMillis(300)))
+                    .extracting("code")
+                    .isEqualTo(MooncakeException.Code.PEER_UNREACHABLE);
+            assertThat(System.nanoTime() - before).isLessThan(300_000_000L + GRACE_NANOS);
+        }
+    }
+
+    @Test
+    void anyCall_peerRestartedOnItsPorts_isStale() throws Exception {
+        OwnerProcess old = owner();
+        readEverything(old, Deadline.ofMillis(10_000));
+        int from = old.address.dataPort();
+        int to = old.address.eventPort();
+        old.kill();
+        try (OwnerProcess next = OwnerProcess.start(reader.incarnation(), from, Math.max(to, from + 2))) {
+            assertThat(next.address.dataPort()).isEqualTo(old.address.dataPort());
+            assertThat(readEverything(old, Deadline.ofMillis(5000))).containsOnly(TransferStatus.STALE_INCARNATION);
+            if (next.address.controlPort() == old.address.controlPort()) {
+                assertThatThrownBy(() -> lease(old)).extracting("code").isEqualTo(MooncakeException.Code.STALE);
+            }
+            OwnerProcess mixed = next;
+            assertThat(readEverything(mixed, Deadline.ofMillis(5000))).containsOnly(TransferStatus.COMPLETED);
+        }
+    }
+}
