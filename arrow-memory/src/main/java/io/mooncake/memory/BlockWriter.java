@@ -35,7 +35,7 @@ public interface BlockWriter extends AutoCloseable {
 
     /**
      * Seals (checksum a layer, watermark, generation), indexes and announces every block handed out since the last publish. May be called
-     * several times, for layer-complete groups of blocks.
+     * several times, for layer-complete groups of blocks. Published blocks are found by others at once, and stay until close at least.
      *
      * @return blocks published by this call
      */

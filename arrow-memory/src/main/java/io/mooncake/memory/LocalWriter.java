@@ -26,6 +26,10 @@ final class LocalWriter implements BlockWriter {
     private int[] pending = new int[4];
     private int pendingCount;
     private int reserved = BlockSlab.NONE;
+    /** Published slots, leased until close: a chain longer than the pool must not evict its own beginning to store its end. */
+    private int[] held = new int[4];
+
+    private int heldCount;
     private boolean closed;
 
     LocalWriter(LocalKvPool pool, String tenant, BlockKey parent, int firstBlock, int[] tokens) {
@@ -77,8 +81,6 @@ final class LocalWriter implements BlockWriter {
         pool.handles().requireOpen();
         int blockTokens = store.layout.blockTokens();
         int published = 0;
-        int[] held = new int[pendingCount];
-        int heldCount = 0;
         int count = pendingCount;
         pendingCount = 0;
         for (int i = 0; i < count; i++, firstPending++) {
@@ -89,19 +91,27 @@ final class LocalWriter implements BlockWriter {
                     store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, tenant);
             switch (outcome) {
                 case ADDED -> {
-                    held[heldCount++] = slot;
+                    hold(slot);
                     published++;
                 }
-                case EXISTS -> published++;
+                case EXISTS -> {
+                    hold(store.leaseByKey(key));
+                    published++;
+                }
                 case FULL, CONFLICT -> {} // not stored; those behind it wait for it as orphans
             }
             parent = key;
         }
-        // Held until here, so that no block of the group is evicted before the next one hangs on it.
-        for (int i = 0; i < heldCount; i++) {
-            store.release(held[i]);
-        }
         return published;
+    }
+
+    private void hold(int slot) {
+        if (slot != BlockSlab.NONE) {
+            if (heldCount == held.length) {
+                held = Arrays.copyOf(held, 2 * heldCount);
+            }
+            held[heldCount++] = slot;
+        }
     }
 
     private void requireOpen() {
@@ -119,6 +129,9 @@ final class LocalWriter implements BlockWriter {
             }
             if (reserved != BlockSlab.NONE) {
                 store.abandon(reserved);
+            }
+            for (int i = 0; i < heldCount; i++) {
+                store.release(held[i]);
             }
             pool.handles().close(this);
         }

@@ -30,7 +30,10 @@ public final class MemoryRegion implements AutoCloseable {
     private final long address;
     private final long bytes;
     private final List<long[]> claims = new ArrayList<>();
+    /** The owner until close, each pool, each retain. */
     private int holds = 1;
+
+    private int retains;
     private boolean closed;
 
     private MemoryRegion(RootAllocator allocator, ArrowBuf memory, long bytes) {
@@ -98,13 +101,15 @@ public final class MemoryRegion implements AutoCloseable {
             throw new MooncakeException(Code.ILLEGAL_STATE, "region: freed (expected: open)");
         }
         holds++;
+        retains++;
     }
 
     /** Ends one {@link #retain()}. */
     public synchronized void release() {
-        if (holds <= (closed ? 0 : 1)) {
-            throw new MooncakeException(Code.ILLEGAL_STATE, "region holds: " + holds + " (expected: one of retain)");
+        if (retains == 0) {
+            throw new MooncakeException(Code.ILLEGAL_STATE, "region: released more often than retained");
         }
+        retains--;
         drop();
     }
 

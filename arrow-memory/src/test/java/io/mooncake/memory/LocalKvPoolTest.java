@@ -201,6 +201,26 @@ class LocalKvPoolTest {
     }
 
     @Test
+    void publish_chainLongerThanThePool_keepsItsBeginning() {
+        int[] prompt = tokens(random, 5 * BLOCK_TOKENS);
+        try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 3)) {
+            List<BlockKey> chain = pool.chain(Tenant.DEFAULT, prompt);
+            int published = 0;
+            try (PrefixLease none = pool.acquire(prompt, SOON);
+                    BlockWriter writer = pool.extend(none, prompt)) {
+                while (writer.hasNext()) {
+                    Pools.fill(writer.next(), pool.layout(), "default", chain.get(writer.blockIndex() - 1));
+                    published += writer.publish();
+                }
+            }
+            assertThat(published).isEqualTo(3);
+            try (PrefixLease hit = pool.acquire(prompt, SOON)) {
+                assertThat(hit.blockCount()).isEqualTo(3);
+            }
+        }
+    }
+
+    @Test
     void evict_leastRecentlyUsedLeaf_goesFirst() {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4)) {
             int[] a = tokens(random, 2 * BLOCK_TOKENS + 1);

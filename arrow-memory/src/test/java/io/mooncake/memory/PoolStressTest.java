@@ -8,8 +8,10 @@ import static io.mooncake.memory.Pools.pool;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.memory.IncomingBlock.Outcome;
+import io.mooncake.memory.block.BlockDescriptor;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -128,8 +130,17 @@ class PoolStressTest {
 
     private void check(LocalKvPool pool, Tenant tenant, PrefixLease lease, int[] prompt, List<BlockKey> chain) {
         for (int i = 0; i < lease.blockCount(); i++) {
-            boolean whole = lease.blockTokens(i) == BLOCK_TOKENS;
-            if (whole && !isFilled(lease.block(i), pool.layout(), tenant.name(), chain.get(i))) {
+            BlockKey key = chain.size() > i ? chain.get(i) : null;
+            if (lease.blockTokens(i) < BLOCK_TOKENS) { // a sibling's block, used in part
+                ByteBuffer header = pool.store().header(((LocalLease) lease).slot(i));
+                key = BlockDescriptor.key(header);
+                int[] own = BlockDescriptor.tokens(header, pool.layout());
+                if (Arrays.mismatch(own, 0, lease.blockTokens(i), prompt, i * BLOCK_TOKENS, lease.matchedTokens())
+                        >= 0) {
+                    failures.add("tokens of partial block " + i + " of " + Arrays.toString(prompt));
+                }
+            }
+            if (key == null || !isFilled(lease.block(i), pool.layout(), tenant.name(), key)) {
                 failures.add("block " + i + " of " + Arrays.toString(prompt));
             }
             bytesChecked.addAndGet(pool.layout().payloadBytes());

@@ -246,11 +246,20 @@ final class NodeStore {
 
     private int tokenHash(int parent, int[] tokens, int offset) {
         long hash = seed ^ (parent * 0x9E3779B97F4A7C15L);
-        for (int i = offset; i < offset + blockTokens; i++) {
-            hash = (hash ^ tokens[i]) * 0xD6E8FEB86659FD93L;
-            hash ^= hash >>> 32;
+        int end = offset + blockTokens;
+        int at = offset;
+        for (; at + 1 < end; at += 2) {
+            hash = mix(hash ^ ((long) tokens[at] << 32) ^ (tokens[at + 1] & 0xFFFF_FFFFL));
+        }
+        if (at < end) {
+            hash = mix(hash ^ tokens[at]);
         }
         return (int) hash & hashMask;
+    }
+
+    private static long mix(long value) {
+        long product = value * 0xD6E8FEB86659FD93L;
+        return product ^ (product >>> 32);
     }
 
     private void enter(int[] table, int home, int node) {
