@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.control;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.ControlPlane;
+import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.TransferEngine;
+import io.mooncake.transfer.TransferEngineConfig;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Requests and events between two engines. */
+final class ControlPlaneTest {
+    private static final String SECRET = "the secret of the test cluster";
+    private TransferEngine server;
+    private TransferEngine client;
+
+    private static TransferEngine start() {
+        return TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
+    }
+
+    @BeforeEach
+    void startEngines() {
+        server = start();
+        client = start();
+    }
+
+    @AfterEach
+    void stopEngines() {
+        client.close();
+        server.close();
+    }
+
+    private CompletableFuture<byte[]> ask(PeerAddress peer, String service, byte[] payload, long millis) {
+        return client.control()
+                .request(peer, service, payload, Deadline.ofMillis(millis))
+                .toCompletableFuture();
+    }
+
+    private static void assertFails(CompletableFuture<byte[]> reply, MooncakeException.Code code) {
+        assertThatThrownBy(reply::join)
+                .isInstanceOf(CompletionException.class)
+                .extracting(Throwable::getCause)
+                .extracting("code")
+                .isEqualTo(code);
+    }
+
+    @Test
+    void request_anySize_isAnsweredByTheHandlerWhoKnowsTheSender() {
+        List<UUID> senders = Collections.synchronizedList(new ArrayList<>());
+        server.control().handle("echo", (from, payload) -> {
+            senders.add(from);
+            return payload;
+        });
+        for (int size : new int[] {0, 1, 8191, 8192, 8193, 1 << 20, ControlPlane.MAX_PAYLOAD_BYTES}) {
+            byte[] payload = new byte[size];
+            Arrays.fill(payload, (byte) size);
+            assertThat(ask(server.address(), "echo", payload, 20_000).join()).isEqualTo(payload);
+        }
+        assertThat(senders).containsOnly(client.incarnation());
+        assertThatThrownBy(() -> ask(server.address(), "echo", new byte[ControlPlane.MAX_PAYLOAD_BYTES + 1], 1000))
+                .isInstanceOf(MooncakeException.class);
+    }
+
+    @Test
+    void request_manyOutstanding_eachGetsItsOwnAnswer() {
+        server.control().handle("twice", (from, payload) -> {
+            int value = ByteBuffer.wrap(payload).getInt();
+            return ByteBuffer.allocate(4).putInt(2 * value).array();
+        });
+        List<CompletableFuture<byte[]>> replies = new ArrayList<>();
+        for (int i = 0; i < 2000; i++) {
+            replies.add(ask(
+                    server.address(), "twice", ByteBuffer.allocate(4).putInt(i).array(), 20_000));
+        }
+        for (int i = 0; i < replies.size(); i++) {
+            assertThat(ByteBuffer.wrap(replies.get(i).join()).getInt()).isEqualTo(2 * i);
+        }
+    }
+
+    @Test
+    void request_handlerThrowsOrIsMissing_isRefusedWithTheMessage() {
+        server.control().handle("bad", (from, payload) -> {
+            throw new IllegalStateException("no such luck");
+        });
+        assertThatThrownBy(
+                        () -> ask(server.address(), "bad", new byte[0], 10_000).join())
+                .hasMessageContaining("no such luck");
+        assertFails(ask(server.address(), "bad", new byte[0], 10_000), MooncakeException.Code.PEER_REFUSED);
+        assertFails(ask(server.address(), "none", new byte[0], 10_000), MooncakeException.Code.PEER_REFUSED);
+    }
+
+    @Test
+    void request_handlerSlow_endsAtTheDeadline() {
+        CountDownLatch release = new CountDownLatch(1);
+        server.control().handle("slow", (from, payload) -> {
+            try {
+                release.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return payload;
+        });
+        server.control().handle("echo", (from, payload) -> payload);
+        ask(server.address(), "echo", new byte[0], 10_000).join();
+        long before = System.nanoTime();
+        assertFails(ask(server.address(), "slow", new byte[0], 200), MooncakeException.Code.DEADLINE_EXCEEDED);
+        assertThat(System.nanoTime() - before).isBetween(200_000_000L, 450_000_000L);
+        release.countDown();
+    }
+
+    @Test
+    void request_peerGoneOrRestarted_isTyped() {
+        server.control().handle("echo", (from, payload) -> payload);
+        PeerAddress address = server.address();
+        ask(address, "echo", new byte[0], 10_000).join();
+        server.close();
+        assertFails(ask(address, "echo", new byte[0], 2000), MooncakeException.Code.PEER_UNREACHABLE);
+        TransferEngine next = TransferEngine.start(new TransferEngineConfig(
+                "127.0.0.1", "127.0.0.1", address.dataPort(), address.dataPort() + 20, SECRET, 2, 10_000, true));
+        server = next;
+        PeerAddress confused = new PeerAddress(
+                address.incarnation(),
+                "127.0.0.1",
+                next.address().dataPort(),
+                next.address().controlPort(),
+                next.address().eventPort());
+        client.peerGone(UUID.randomUUID());
+        TransferEngine fresh = start();
+        try {
+            assertFails(
+                    fresh.control()
+                            .request(confused, "echo", new byte[0], Deadline.ofMillis(2000))
+                            .toCompletableFuture(),
+                    MooncakeException.Code.STALE);
+        } finally {
+            fresh.close();
+        }
+    }
+
+    @Test
+    void publish_subscribersOfTheTopic_getEventsInOrder() {
+        List<Integer> heard = Collections.synchronizedList(new ArrayList<>());
+        AtomicInteger others = new AtomicInteger();
+        ControlPlane.Subscription subscription = client.control()
+                .subscribe(
+                        server.address(),
+                        "blocks",
+                        payload -> heard.add(ByteBuffer.wrap(payload).getInt()));
+        client.control().subscribe(server.address(), "block", payload -> others.incrementAndGet());
+        publishUntil(() -> !heard.isEmpty());
+        int from = heard.get(heard.size() - 1) + 1_000_000;
+        for (int i = 0; i < 300; i++) {
+            server.control()
+                    .publish("blocks", ByteBuffer.allocate(4).putInt(from + i).array());
+        }
+        await(() -> heard.contains(from + 299));
+        List<Integer> tail =
+                new ArrayList<>(heard).stream().filter(value -> value >= from).toList();
+        assertThat(tail).hasSize(300).isSorted();
+        assertThat(others).hasValue(0);
+        subscription.close();
+        int count = heard.size();
+        server.control().publish("blocks", new byte[4]);
+        server.control().publish("block", new byte[4]);
+        await(() -> others.get() == 1);
+        assertThat(heard).hasSize(count);
+    }
+
+    @Test
+    void subscribe_peerDeclaredGone_hearsNothingMore() {
+        AtomicInteger heard = new AtomicInteger();
+        client.control().subscribe(server.address(), "t", payload -> heard.incrementAndGet());
+        publishUntil(() -> heard.get() > 0, "t");
+        client.peerGone(server.incarnation());
+        CompletableFuture<byte[]> refused = ask(server.address(), "x", new byte[0], 2000);
+        assertFails(refused, MooncakeException.Code.PEER_UNREACHABLE);
+        int count = heard.get();
+        server.control().publish("t", new byte[4]);
+        java.util.concurrent.locks.LockSupport.parkNanos(100_000_000);
+        assertThat(heard.get()).isLessThanOrEqualTo(count + 1);
+    }
+
+    private void publishUntil(BooleanSupplier heard) {
+        publishUntil(heard, "blocks");
+    }
+
+    private void publishUntil(BooleanSupplier heard, String topic) {
+        AtomicInteger number = new AtomicInteger();
+        await(() -> {
+            server.control()
+                    .publish(
+                            topic,
+                            ByteBuffer.allocate(4)
+                                    .putInt(number.incrementAndGet())
+                                    .array());
+            return heard.getAsBoolean();
+        });
+    }
+
+    private static void await(BooleanSupplier condition) {
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(15);
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as("condition in time").isLessThan(until);
+            java.util.concurrent.locks.LockSupport.parkNanos(5_000_000);
+        }
+    }
+}

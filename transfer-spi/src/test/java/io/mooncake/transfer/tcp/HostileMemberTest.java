@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.transfer.RemoteHandle;
+import io.mooncake.transfer.TransferEngine;
+import io.mooncake.transfer.TransferEngineConfig;
+import io.mooncake.transfer.internal.ClusterKey;
+import io.mooncake.transfer.internal.Counters;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.Random;
+import java.util.UUID;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** One that knows the secret and breaks the protocol: its connection ends, nobody else's does. */
+final class HostileMemberTest {
+    private static final String SECRET = "the secret of the test cluster";
+    private final UUID self = UUID.randomUUID();
+    private final CRC32C crc = new CRC32C();
+    private final PeerSockets sockets = new PeerSockets(ClusterKey.ofSecret(SECRET), self, true, new Counters());
+    private final ByteBuffer memory = ByteBuffer.allocateDirect(1 << 20);
+    private TransferEngine owner;
+    private RemoteHandle handle;
+
+    @BeforeEach
+    void start() throws ReflectiveOperationException {
+        owner = TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
+        java.lang.reflect.Field address = java.nio.Buffer.class.getDeclaredField("address");
+        address.setAccessible(true);
+        int region = owner.registerMemory((long) address.get(memory), memory.capacity(), (o, l, g) -> true);
+        handle = owner.issueHandle(self, region, 1, 0, 1000, false, Duration.ofSeconds(20));
+    }
+
+    @AfterEach
+    void stop() {
+        sockets.close();
+        owner.close();
+    }
+
+    private SocketChannel connect() throws IOException {
+        return sockets.connect(owner.address(), Plane.DATA, System.nanoTime() + 5_000_000_000L);
+    }
+
+    private ByteBuffer request(long sequence) {
+        ByteBuffer frame = ByteBuffer.allocate(TcpFrameDescriptor.REQUEST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        TcpFrameDescriptor.putRequest(frame, false, sequence, handle, 0, 1000, crc);
+        return frame.flip();
+    }
+
+    private static int bytesUntilClosed(SocketChannel channel) {
+        ByteBuffer sink = ByteBuffer.allocate(1 << 16);
+        int bytes = 0;
+        try {
+            int read = channel.read(sink);
+            while (read >= 0) {
+                bytes += read;
+                sink.clear();
+                read = channel.read(sink);
+            }
+        } catch (IOException reset) {
+            return bytes;
+        }
+        return bytes;
+    }
+
+    @Test
+    void request_replayed_endsTheConnectionAfterOneAnswer() throws IOException {
+        try (SocketChannel channel = connect()) {
+            channel.write(request(1));
+            channel.write(request(1));
+            assertThat(bytesUntilClosed(channel)).isLessThanOrEqualTo(24 + 1000 + 16);
+        }
+        assertThat(owner.statistics().requestsServed()).isEqualTo(1);
+    }
+
+    @Test
+    void handle_takenToAnotherLife_isRefused() throws IOException {
+        PeerSockets other = new PeerSockets(ClusterKey.ofSecret(SECRET), UUID.randomUUID(), true, new Counters());
+        try (SocketChannel channel = other.connect(owner.address(), Plane.DATA, System.nanoTime() + 5_000_000_000L)) {
+            channel.write(request(1));
+            channel.shutdownOutput();
+            assertThat(bytesUntilClosed(channel)).isLessThanOrEqualTo(24);
+        } finally {
+            other.close();
+        }
+        assertThat(owner.statistics().requestsRefused()).isEqualTo(1);
+        assertThat(owner.statistics().bytesServed()).isZero();
+    }
+
+    @Test
+    void frames_randomAndMutated_endTheConnectionOnly() throws IOException {
+        long seed = Long.getLong("mooncake.seed", System.nanoTime());
+        System.out.println("frames_randomAndMutated mooncake.seed=" + seed);
+        Random random = new Random(seed);
+        int rounds = Boolean.getBoolean("mooncake.long") ? 5000 : 150;
+        for (int i = 0; i < rounds; i++) {
+            byte[] bytes = request(1).array().clone();
+            for (int flips = 1 + random.nextInt(5); flips > 0; flips--) {
+                bytes[random.nextInt(100)] ^= (byte) (1 + random.nextInt(255));
+            }
+            try (SocketChannel channel = connect()) {
+                channel.write(ByteBuffer.wrap(bytes));
+                channel.shutdownOutput();
+                assertThat(bytesUntilClosed(channel)).isZero();
+            }
+        }
+        assertThat(owner.statistics().bytesServed()).isZero();
+        try (SocketChannel channel = connect()) {
+            channel.write(request(1));
+            channel.shutdownOutput();
+            assertThat(bytesUntilClosed(channel)).isBetween(24 + 1000, 24 + 1000 + 16);
+        }
+    }
+}
