@@ -13,7 +13,8 @@ import io.mooncake.base.MooncakeException;
  * @param length bytes, at least 1
  * @param writable whether the holder may write
  * @param expiresAtNanos expiry on the issuer's monotonic clock, meaningless elsewhere
- * @param capability MAC over all of this, the tenant and the holder's incarnation
+ * @param capability MAC over all of this and the holder's incarnation, under a key that only this life of the issuer has; tenants are separated
+ *     above the engine
  */
 public record RemoteHandle(
         int region,
