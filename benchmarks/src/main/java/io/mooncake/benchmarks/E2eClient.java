@@ -5,6 +5,7 @@ import io.mooncake.examples.chat.ChatAnswer;
 import io.mooncake.examples.chat.ChatJob;
 import io.mooncake.examples.chat.StoreJob;
 import io.mooncake.examples.cli.Refusal;
+import io.mooncake.examples.cluster.NodeView;
 import io.mooncake.examples.cluster.ProcessCluster;
 import io.mooncake.ignite.Route;
 import io.mooncake.ignite.RoutedJob;
@@ -37,9 +38,9 @@ final class E2eClient {
 
     /** Waits until {@code node} knows that another one holds {@code tokens} tokens of {@code prompt}. */
     void awaitKnown(int node, int[] prompt, int tokens) throws InterruptedException {
+        NodeView view = cluster.view(cluster.nodes().get(node));
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
-        while (cluster.known(cluster.nodes().get(node).id(), ProcessCluster.MODEL, prompt)
-                        .bestTokens()
+        while (view.known(ProcessCluster.MODEL, prompt).bestTokens()
                 < tokens) {
             if (System.nanoTime() > deadline) {
                 throw new Refusal(cluster.nodes().get(node).name()

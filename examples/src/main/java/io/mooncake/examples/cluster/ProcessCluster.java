@@ -6,7 +6,6 @@ import io.mooncake.examples.cli.Refusal;
 import io.mooncake.examples.node.RunningNode;
 import io.mooncake.examples.node.SpringFile;
 import io.mooncake.ignite.Mooncake;
-import io.mooncake.ignite.NodeStatistics;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -18,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.IntConsumer;
 import org.apache.ignite.Ignite;
@@ -37,6 +37,7 @@ public final class ProcessCluster implements AutoCloseable {
     private final RunningNode client;
     private final long readyMillis;
     private final Thread hook;
+    private final Map<UUID, NodeView> views = new ConcurrentHashMap<>();
 
     private ProcessCluster(List<NodeProcess> nodes, RunningNode client, long readyMillis, Thread hook) {
         this.nodes = List.copyOf(nodes);
@@ -203,20 +204,9 @@ public final class ProcessCluster implements AutoCloseable {
                 .orElse(id.toString());
     }
 
-    /** Figures that node {@code id} tells of itself. */
-    public NodeStatistics statistics(UUID id) {
-        Ignite ignite = client.ignite();
-        return ignite.compute(ignite.cluster().forNodeId(id))
-                .withTimeout(30_000)
-                .call(new NodeCalls.Statistics());
-    }
-
-    /** Tokens of the prompt's prefix that node {@code id} would reuse, from its own memory and from others. */
-    public NodeCalls.Known known(UUID id, String pool, int[] tokens) {
-        Ignite ignite = client.ignite();
-        return ignite.compute(ignite.cluster().forNodeId(id))
-                .withTimeout(30_000)
-                .call(new NodeCalls.Explain(pool, tokens));
+    /** What {@code node}, which must run, says of itself. */
+    public NodeView view(NodeProcess node) {
+        return views.computeIfAbsent(node.id(), id -> new NodeView(client.ignite(), id));
     }
 
     @Override

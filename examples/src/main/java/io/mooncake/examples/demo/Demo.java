@@ -5,9 +5,9 @@ import io.mooncake.examples.cli.Home;
 import io.mooncake.examples.cli.Terminal;
 import io.mooncake.examples.cluster.ClusterOptions;
 import io.mooncake.examples.cluster.NodeProcess;
+import io.mooncake.examples.cluster.NodeView;
 import io.mooncake.examples.cluster.ProcessCluster;
 import io.mooncake.examples.report.BenchmarkReport;
-import io.mooncake.ignite.NodeStatistics;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -174,7 +174,7 @@ final class Demo {
         List<RequestRow> own = rows.stream()
                 .filter(row -> row.answered() && row.node().equals(node.name()))
                 .toList();
-        NodeStatistics figures = node.alive() ? cluster.statistics(node.id()) : null;
+        NodeView.Figures figures = node.alive() ? cluster.view(node).figures() : null;
         return new NodeRow(
                 node.name(),
                 node.alive(),

@@ -5,6 +5,7 @@ import io.mooncake.djl.Generation;
 import io.mooncake.examples.chat.ChatAnswer;
 import io.mooncake.examples.chat.ChatJob;
 import io.mooncake.examples.cluster.NodeProcess;
+import io.mooncake.examples.cluster.NodeView;
 import io.mooncake.examples.cluster.ProcessCluster;
 import io.mooncake.ignite.Route;
 import java.time.Duration;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.apache.ignite.IgniteException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,8 +46,13 @@ final class RequestRunner {
     RequestRow run(Plan.Request request) {
         int[] prompt = conversations.prompt(request);
         boolean moved = request.kind() == Plan.Kind.MOVED;
-        NodeProcess target = moved ? nodeThatLacks(prompt) : null;
-        return send(request, prompt, target, moved);
+        NodeProcess target = null;
+        try {
+            target = moved ? nodeThatLacks(prompt) : null;
+            return send(request, prompt, target, moved);
+        } catch (IgniteException e) {
+            return failed(request, moved, target, prompt.length, e);
+        }
     }
 
     /** Sends {@code request} to {@code target}, whatever it holds. */
@@ -83,12 +90,12 @@ final class RequestRunner {
         List<NodeProcess> alive = cluster.alive();
         NodeProcess least = alive.stream()
                 .min(Comparator.comparingInt(node ->
-                        cluster.known(node.id(), ProcessCluster.MODEL, prompt).localTokens()))
+                        cluster.view(node).known(ProcessCluster.MODEL, prompt).localTokens()))
                 .orElseThrow();
         // Owners announce at once, but nobody promises that the news is here before the next request.
         long deadline = System.nanoTime() + INDEX_TIMEOUT.toNanos();
         while (System.nanoTime() < deadline) {
-            var known = cluster.known(least.id(), ProcessCluster.MODEL, prompt);
+            NodeView.Known known = cluster.view(least).known(ProcessCluster.MODEL, prompt);
             if (known.bestTokens() > known.localTokens()) {
                 break;
             }
@@ -105,7 +112,7 @@ final class RequestRunner {
     /** Bytes that all running nodes served to peers since their start. */
     private long served() {
         return cluster.alive().stream()
-                .mapToLong(node -> cluster.statistics(node.id()).bytesServed())
+                .mapToLong(node -> cluster.view(node).figures().bytesServed())
                 .sum();
     }
 

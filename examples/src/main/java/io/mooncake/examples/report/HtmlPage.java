@@ -13,6 +13,9 @@ import java.util.List;
  * <p>Threading: one thread.
  */
 public final class HtmlPage {
+    /** Cells up to this length are kept on one line. */
+    private static final int SHORT_CELL = 24;
+
     private final StringBuilder body = new StringBuilder();
     private final String title;
 
@@ -80,8 +83,12 @@ public final class HtmlPage {
         for (List<String> row : rows) {
             body.append("<tr>");
             for (int column = 0; column < row.size(); column++) {
-                body.append(numeric.contains(column) ? "<td class=\"n\">" : "<td>")
-                        .append(cell(row.get(column)))
+                String text = row.get(column);
+                String css = numeric.contains(column) ? "n" : text.length() <= SHORT_CELL ? "short" : "long";
+                body.append("<td class=\"")
+                        .append(css)
+                        .append("\">")
+                        .append(cell(text))
                         .append("</td>");
             }
             body.append("</tr>\n");
