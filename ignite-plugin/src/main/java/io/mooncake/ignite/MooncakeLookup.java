@@ -2,6 +2,7 @@
 package io.mooncake.ignite;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.adapter.IgniteAdapter;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.plugin.PluginNotFoundException;
 
@@ -11,7 +12,7 @@ final class MooncakeLookup {
 
     static Mooncake of(Ignite ignite) {
         try {
-            return ignite.plugin(Mooncake.PLUGIN_NAME);
+            return IgniteAdapter.plugin(ignite, Mooncake.PLUGIN_NAME);
         } catch (PluginNotFoundException e) {
             throw new MooncakeException(MooncakeException.Code.NOT_FOUND, """
                     Mooncake is not configured on node %s. Add to its IgniteConfiguration:

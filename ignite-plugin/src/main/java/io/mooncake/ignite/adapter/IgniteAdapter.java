@@ -16,6 +16,8 @@ import org.apache.ignite.events.EventType;
 import org.apache.ignite.internal.GridKernalContext;
 import org.apache.ignite.internal.IgniteEx;
 import org.apache.ignite.internal.managers.eventstorage.DiscoveryEventListener;
+import org.apache.ignite.plugin.IgnitePlugin;
+import org.apache.ignite.plugin.PluginProvider;
 import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
 
 /**
@@ -65,6 +67,21 @@ public final class IgniteAdapter implements AutoCloseable {
      */
     public <T> T unmarshal(byte[] bytes, ClassLoader loader) throws IgniteCheckedException {
         return context.marshallerContext().jdkMarshaller().unmarshal(bytes, loader);
+    }
+
+    /**
+     * The plugin called {@code name} on {@code ignite}. Ignite's own call refuses while the cluster is inactive; a plugin that uses no cache
+     * need not wait for that.
+     *
+     * @throws org.apache.ignite.plugin.PluginNotFoundException when it is not configured there
+     */
+    @SuppressWarnings("TypeParameterUnusedInFormals") // The shape of Ignite.plugin.
+    public static <T extends IgnitePlugin> T plugin(Ignite ignite, String name) {
+        if (ignite instanceof IgniteEx node) {
+            PluginProvider<?> provider = node.context().pluginProvider(name);
+            return provider.plugin();
+        }
+        return ignite.plugin(name);
     }
 
     /** Publishes a node attribute; only before the node joins. Values are JDK types, so that nodes without our jars can read them. */

@@ -8,6 +8,7 @@ import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.transfer.ignite.TransferCommunicationSpi;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
@@ -53,7 +54,8 @@ public final class SettingsReader {
     }
 
     private MooncakeSettings read() {
-        String secret = secret();
+        String host = host();
+        String secret = secret(host);
         Role role = role();
         List<NodeExtension> extensions = extensions();
         List<PoolDefinition> pools = pools(extensions);
@@ -62,8 +64,9 @@ public final class SettingsReader {
         range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
         range("heartbeatMillis", options.heartbeatMillis, 50, 10_000);
         range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
-        ports();
-        String host = host();
+        if (!(ignite.getCommunicationSpi() instanceof TransferCommunicationSpi)) {
+            ports();
+        }
         MemoryPlan plan = plan(dram, extensions);
         if (!wrong.isEmpty()) {
             throw new MooncakeException(
@@ -99,17 +102,49 @@ public final class SettingsReader {
         }
     }
 
-    private String secret() {
-        String secret = options.secret;
-        if (secret == null || secret.length() < MIN_SECRET || secret.length() > MAX_SECRET) {
+    /** One secret for plugin and SPI, whichever of the two beans names it. */
+    private String secret(String host) {
+        String own = options.secret;
+        if (ignite.getCommunicationSpi() instanceof TransferCommunicationSpi spi) {
+            if (spi.getTransferHost() == null && spi.getLocalAddress() == null) {
+                spi.setTransferHost(host.isEmpty() ? OwnAddress.find() : host);
+            }
+            String shared = spiSecret(spi);
+            if (own == null) {
+                return shared;
+            }
+            if (!shared.isEmpty() && !shared.equals(own)) {
+                refuse(
+                        "secret",
+                        own.length() + " characters",
+                        "the same as TransferCommunicationSpi.secret, or not set");
+            }
+        }
+        if (own == null || own.length() < MIN_SECRET || own.length() > MAX_SECRET) {
             // Never the value itself: the message goes to logs.
             refuse(
                     "secret",
-                    secret == null ? "not set" : secret.length() + " characters",
+                    own == null ? "not set" : own.length() + " characters",
                     MIN_SECRET + ".." + MAX_SECRET + " characters, the same on every node");
             return "";
         }
-        return secret;
+        return own;
+    }
+
+    private String spiSecret(TransferCommunicationSpi spi) {
+        try {
+            return spi.engineConfig().secret();
+        } catch (MooncakeException first) {
+            try {
+                if (options.secret != null) {
+                    spi.setSecret(options.secret);
+                }
+                return spi.engineConfig().secret();
+            } catch (MooncakeException e) {
+                wrong.add(String.valueOf(e.getMessage()));
+                return "";
+            }
+        }
     }
 
     private Role role() {

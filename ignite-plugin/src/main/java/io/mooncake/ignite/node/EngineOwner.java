@@ -2,13 +2,10 @@
 package io.mooncake.ignite.node;
 
 import io.mooncake.ignite.config.MooncakeSettings;
+import io.mooncake.ignite.config.OwnAddress;
 import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.TransferEngineConfig;
-import java.net.Inet4Address;
-import java.net.InetAddress;
-import java.net.NetworkInterface;
-import java.net.SocketException;
-import java.util.Collections;
+import io.mooncake.transfer.ignite.TransferCommunicationSpi;
 import org.apache.ignite.configuration.IgniteConfiguration;
 
 /**
@@ -28,7 +25,10 @@ final class EngineOwner implements AutoCloseable {
 
     /** The engine of the SPI, or a new one. The SPI has started by now. */
     static EngineOwner of(IgniteConfiguration config, MooncakeSettings settings) {
-        String host = settings.host().isEmpty() ? ownAddress() : settings.host();
+        if (config.getCommunicationSpi() instanceof TransferCommunicationSpi spi) {
+            return new EngineOwner(spi.engine(), false);
+        }
+        String host = settings.host().isEmpty() ? OwnAddress.find() : settings.host();
         TransferEngineConfig wanted = new TransferEngineConfig(
                 host,
                 host,
@@ -56,28 +56,5 @@ final class EngineOwner implements AutoCloseable {
         if (owned) {
             engine.close();
         }
-    }
-
-    /** The address that other hosts most likely reach: the first of a site, else any that is not the loopback, else the loopback. */
-    private static String ownAddress() {
-        String found = "127.0.0.1";
-        try {
-            for (NetworkInterface card : Collections.list(NetworkInterface.getNetworkInterfaces())) {
-                if (!card.isUp() || card.isLoopback() || card.isPointToPoint()) {
-                    continue;
-                }
-                for (InetAddress address : Collections.list(card.getInetAddresses())) {
-                    if (address instanceof Inet4Address && address.isSiteLocalAddress()) {
-                        return address.getHostAddress();
-                    }
-                    if (address instanceof Inet4Address && !address.isLinkLocalAddress()) {
-                        found = address.getHostAddress();
-                    }
-                }
-            }
-        } catch (SocketException e) {
-            return found;
-        }
-        return found;
     }
 }

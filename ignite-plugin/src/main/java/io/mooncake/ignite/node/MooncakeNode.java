@@ -31,6 +31,11 @@ final class MooncakeNode implements Mooncake {
         this.runtime = runtime;
     }
 
+    /** What it delegates to. */
+    NodeRuntime runtime() {
+        return runtime;
+    }
+
     @Override
     public Ignite ignite() {
         return runtime.ignite();

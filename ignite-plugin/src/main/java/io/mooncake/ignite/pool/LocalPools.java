@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.pool;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.LocalKvPool;
@@ -108,8 +109,15 @@ public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable
             return;
         }
         closed = true;
-        if (engine != null) {
-            engine.unregisterMemory(regionId);
+        try {
+            if (engine != null) {
+                engine.unregisterMemory(regionId);
+            }
+        } catch (MooncakeException e) {
+            // An engine that was closed before has let go of the memory already.
+            if (e.code() != MooncakeException.Code.ILLEGAL_STATE) {
+                throw e;
+            }
         }
         pools.values().forEach(LocalKvPool::close);
         region.close();
