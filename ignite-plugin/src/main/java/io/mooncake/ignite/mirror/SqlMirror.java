@@ -208,15 +208,20 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
         services.localPools().forEach((name, pool) -> collect(services, open, name, pool, found));
         int budget = services.settings().mirrorRowBudget();
         rowsOverBudget.set(Math.max(0, found.size() - budget));
-        if (found.size() > budget) {
-            found.sort(Comparator.comparingLong(
+        return withinBudget(found, budget);
+    }
+
+    /** At most {@code budget} of {@code rows}: those reused most. */
+    static Map<String, PrefixRow> withinBudget(List<Map.Entry<String, PrefixRow>> rows, int budget) {
+        if (rows.size() > budget) {
+            rows.sort(Comparator.comparingLong(
                             (Map.Entry<String, PrefixRow> row) -> row.getValue().hits())
                     .reversed()
                     .thenComparing(Map.Entry::getKey));
         }
-        Map<String, PrefixRow> wanted = new HashMap<>(found.size() * 2);
-        found.stream().limit(budget).forEach(row -> wanted.put(row.getKey(), row.getValue()));
-        return wanted;
+        Map<String, PrefixRow> kept = new HashMap<>(Math.min(rows.size(), budget) * 2);
+        rows.stream().limit(budget).forEach(row -> kept.put(row.getKey(), row.getValue()));
+        return kept;
     }
 
     private static void collect(

@@ -89,7 +89,7 @@ public record BlockRow(String pool, BlockView view) {
 
         @Override
         public List<String> filtrableAttributes() {
-            return List.of(POOL, PREFIX);
+            return List.of(PREFIX, POOL);
         }
 
         @Override

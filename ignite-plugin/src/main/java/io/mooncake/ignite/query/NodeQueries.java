@@ -26,7 +26,7 @@ public final class NodeQueries implements NodeComponent {
                         MissRow.VIEW,
                         MissRow.DESCRIPTION,
                         new MissRow.Walker(),
-                        filter -> MissRow.rows(services.localPools()));
+                        filter -> MissRow.rows(services.localPools(), filter));
         NodeMetrics.register(services);
     }
 

@@ -4,6 +4,7 @@ package io.mooncake.ignite.mirror;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.memory.BlockKey;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -43,6 +44,17 @@ class MirrorDiffTest {
 
         assertThat(diff.toRemove(Map.of())).isEmpty();
         assertThat(diff.rows()).isZero();
+    }
+
+    @Test
+    void withinBudget_tooManyRows_keepsThoseReusedMost() {
+        List<Map.Entry<String, PrefixRow>> rows = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            rows.add(Map.entry("k" + i, row(i % 7)));
+        }
+
+        assertThat(SqlMirror.withinBudget(rows, 3)).containsOnlyKeys("k4", "k5", "k6");
+        assertThat(SqlMirror.withinBudget(rows, 20)).hasSize(10);
     }
 
     private void write(Map<String, PrefixRow> rows) {

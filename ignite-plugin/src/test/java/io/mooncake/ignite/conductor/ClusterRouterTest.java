@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.conductor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.Explanation;
+import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.Route;
+import io.mooncake.ignite.RouteDecision;
+import io.mooncake.ignite.RoutedJob;
+import io.mooncake.ignite.TestGrid;
+import io.mooncake.memory.MissReason;
+import java.io.IOException;
+import java.io.Serializable;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.Ignition;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+class ClusterRouterTest {
+    private static final String POOL = "tiny";
+    /** Latches that jobs wait for, by the test's name; jobs run in this JVM but are serialised on their way. */
+    private static final ConcurrentHashMap<String, CountDownLatch> GATES = new ConcurrentHashMap<>();
+
+    private static TestGrid grid;
+    private static Ignite first;
+    private static Ignite second;
+    private static Ignite client;
+
+    @BeforeAll
+    static void start() {
+        grid = new TestGrid();
+        first = grid.start("first");
+        second = grid.start("second");
+        client = grid.start("client", config -> config.setClientMode(true)
+                .setPluginProviders(
+                        grid.provider().setDram(null).setPools(List.of()).setRole(Role.OBSERVER)));
+    }
+
+    @AfterAll
+    static void stop() {
+        grid.close();
+    }
+
+    @Test
+    @Order(1)
+    void submit_holderIsIdle_runsThereWhoeverAsks() {
+        int[] tokens = Blocks.prompt(1, 1, 4, 6);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        for (Ignite router : new Ignite[] {first, second, client}) {
+            awaitMatch(router, tokens, 96);
+
+            RouteDecision ran = join(Mooncake.of(router).submit(Route.of(POOL, tokens), context -> {
+                assertThat(context.pool().name()).isEqualTo(POOL);
+                assertThat(context.ignite().cluster().localNode().id())
+                        .isEqualTo(context.decision().nodeId());
+                return context.decision();
+            }));
+
+            assertThat(ran.nodeId()).isEqualTo(id(first));
+            assertThat(ran.localTokens()).isEqualTo(96);
+            assertThat(ran.bestTokens()).isEqualTo(96);
+            assertThat(ran.promptTokens()).isEqualTo(97);
+            assertThat(ran.forced()).isFalse();
+        }
+    }
+
+    @Test
+    void submit_forcedNode_runsThere() {
+        int[] tokens = Blocks.prompt(2, 1, 4, 6);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+
+        UUID ran = join(Mooncake.of(client)
+                .submit(
+                        Route.of(POOL, tokens).onNode(id(second)),
+                        context -> context.ignite().cluster().localNode().id()));
+
+        assertThat(ran).isEqualTo(id(second));
+    }
+
+    @Test
+    void submit_nullResult_isAResult() {
+        Object answer = join(Mooncake.of(client).submit(Route.of(POOL, new int[] {1}), context -> null));
+
+        assertThat(answer).isNull();
+    }
+
+    @Test
+    void submit_resultCannotTravel_callerIsTold() {
+        CompletionStage<Optional<String>> answer = Mooncake.of(client)
+                .submit(Route.of(POOL, new int[] {1}).onNode(id(second)), context -> Optional.of("rock"));
+
+        assertThatThrownBy(() -> join(answer))
+                .cause()
+                .isInstanceOf(MooncakeException.class)
+                .hasMessageContaining("expected: serialisable");
+    }
+
+    @Test
+    void submit_jobThrows_callerGetsItsException() {
+        for (Ignite router : new Ignite[] {first, client}) {
+            CompletionStage<Object> answer = Mooncake.of(router)
+                    .submit(Route.of(POOL, new int[] {1}).onNode(id(second)), context -> {
+                        throw new IOException("the job's own");
+                    });
+
+            assertThatThrownBy(() -> join(answer))
+                    .cause()
+                    .isInstanceOf(IOException.class)
+                    .hasMessage("the job's own");
+        }
+    }
+
+    @Test
+    void submit_jobThrowsWhatCannotTravel_callerGetsItsText() {
+        CompletionStage<Object> answer = Mooncake.of(client)
+                .submit(Route.of(POOL, new int[] {1}).onNode(id(second)), context -> {
+                    throw new Stuck();
+                });
+
+        assertThatThrownBy(() -> join(answer))
+                .cause()
+                .isInstanceOf(MooncakeException.class)
+                .hasMessageContaining("stuck to its node");
+    }
+
+    @Test
+    void submit_jobIsTooSlow_deadlineExceeded() {
+        long begun = System.nanoTime();
+        CompletionStage<Object> answer = Mooncake.of(client)
+                .submit(Route.of(POOL, new int[] {1}).timeout(Duration.ofMillis(300)), context -> {
+                    Thread.sleep(20_000);
+                    return null;
+                });
+
+        assertCode(answer, MooncakeException.Code.DEADLINE_EXCEEDED);
+        assertThat(System.nanoTime() - begun).isLessThan(TimeUnit.SECONDS.toNanos(5));
+    }
+
+    @Test
+    void submit_unknownPoolOrNodeOrBadToken_isRefused() {
+        Mooncake mooncake = Mooncake.of(client);
+        assertCode(mooncake.submit(Route.of("huge", new int[] {1}), context -> 1), MooncakeException.Code.NOT_FOUND);
+        assertCode(
+                mooncake.submit(Route.of(POOL, new int[] {1}).onNode(UUID.randomUUID()), context -> 1),
+                MooncakeException.Code.NOT_FOUND);
+        assertThatThrownBy(() -> join(mooncake.submit(Route.of(POOL, new int[] {1, -1}), context -> 1)))
+                .cause()
+                .hasMessageContaining("tokens[1]: -1");
+    }
+
+    @Test
+    @Order(2) // before the nodes have learned from the other tests' waiting jobs
+    void submit_burst_spreadsOverBothNodes() {
+        GATES.put("burst", new CountDownLatch(1));
+        ConcurrentHashMap<UUID, Integer> counts = new ConcurrentHashMap<>();
+        CompletableFuture<?>[] answers = new CompletableFuture<?>[6];
+        for (int i = 0; i < answers.length; i++) {
+            RouteDecision next = Mooncake.of(client).decide(Route.of(POOL, Blocks.prompt(3, i, 0, 4)));
+            counts.merge(next.nodeId(), 1, Integer::sum);
+            answers[i] = Mooncake.of(client)
+                    .submit(Route.of(POOL, Blocks.prompt(3, i, 0, 4)), waitFor("burst"))
+                    .toCompletableFuture();
+        }
+        GATES.get("burst").countDown();
+        CompletableFuture.allOf(answers).join();
+
+        assertThat(counts).containsEntry(id(first), 3).containsEntry(id(second), 3);
+    }
+
+    @Test
+    void decide_anotherRouterSentWork_isSeen() {
+        GATES.put("seen", new CountDownLatch(1));
+        int[] tokens = Blocks.prompt(4, 1, 0, 4);
+        CompletionStage<?> answer =
+                Mooncake.of(client).submit(Route.of(POOL, tokens).onNode(id(second)), waitFor("seen"));
+        try {
+            TestGrid.await(
+                    "the other router sees the load",
+                    () -> Mooncake.of(first)
+                                    .decide(Route.of(POOL, tokens).onNode(id(second)))
+                                    .inFlight()
+                            == 1);
+        } finally {
+            GATES.get("seen").countDown();
+        }
+        join(answer);
+        TestGrid.await(
+                "the load is gone",
+                () -> Mooncake.of(first)
+                                .decide(Route.of(POOL, tokens).onNode(id(second)))
+                                .inFlight()
+                        == 0);
+    }
+
+    @Test
+    void explain_sharedPrefix_namesHoldersAndReason() {
+        int[] tokens = Blocks.prompt(5, 1, 4, 6);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        int[] other = Blocks.prompt(5, 2, 4, 6);
+        awaitMatch(second, other, 64);
+
+        Explanation seen = Mooncake.of(second).explain(POOL, other);
+
+        assertThat(seen.promptTokens()).isEqualTo(97);
+        assertThat(seen.reusableTokens()).isEqualTo(96);
+        assertThat(seen.missReason()).isEqualTo(MissReason.NOT_CACHED);
+        assertThat(seen.matches()).containsExactly(new Explanation.Match(id(first), 64, false));
+        assertThat(Mooncake.of(first).explain(POOL, tokens))
+                .isEqualTo(
+                        new Explanation(97, 96, List.of(new Explanation.Match(id(first), 96, true)), MissReason.NONE));
+    }
+
+    @Test
+    void submit_nodeStopsMeanwhile_peerUnreachable() {
+        Ignite third = grid.start("third");
+        GATES.put("stop", new CountDownLatch(1));
+        TestGrid.await(
+                "the client knows the third node",
+                () -> Mooncake.of(client).storeNodes().contains(id(third)));
+        CompletionStage<?> answer =
+                Mooncake.of(client).submit(Route.of(POOL, new int[] {1}).onNode(id(third)), waitFor("stop"));
+        TestGrid.await("the job runs", () -> GATES.containsKey("stop-running"));
+
+        Ignition.stop(third.name(), true);
+
+        assertCode(answer, MooncakeException.Code.PEER_UNREACHABLE);
+        assertThat(Mooncake.of(client).decide(Route.of(POOL, new int[] {1})).nodeId())
+                .isIn(id(first), id(second));
+    }
+
+    private static RoutedJob<Integer> waitFor(String gate) {
+        return context -> {
+            GATES.put(gate + "-running", new CountDownLatch(0));
+            GATES.get(gate).await(20, TimeUnit.SECONDS);
+            return 1;
+        };
+    }
+
+    private static void awaitMatch(Ignite router, int[] tokens, int expected) {
+        TestGrid.await("index knows the prefix", () -> {
+            var matches = Mooncake.of(router).explain(POOL, tokens).matches();
+            return !matches.isEmpty() && matches.get(0).tokens() >= expected;
+        });
+        TestGrid.await(
+                "the router knows that earlier requests ended",
+                () -> Mooncake.of(router)
+                                .decide(Route.of(POOL, tokens).onNode(id(first)))
+                                .inFlight()
+                        == 0);
+    }
+
+    private static void assertCode(CompletionStage<?> answer, MooncakeException.Code code) {
+        assertThatThrownBy(() -> join(answer))
+                .isInstanceOf(CompletionException.class)
+                .cause()
+                .isInstanceOfSatisfying(
+                        MooncakeException.class, e -> assertThat(e.code()).isEqualTo(code));
+    }
+
+    private static <T> T join(CompletionStage<T> stage) {
+        return stage.toCompletableFuture().orTimeout(20, TimeUnit.SECONDS).join();
+    }
+
+    private static UUID id(Ignite node) {
+        return node.cluster().localNode().id();
+    }
+
+    /** An exception that cannot be serialised. */
+    private static final class Stuck extends RuntimeException implements Serializable {
+        private static final long serialVersionUID = 1L;
+
+        @SuppressWarnings({"unused", "serial"}) // what makes it stuck
+        private final Optional<String> anchor = Optional.of("rock");
+
+        Stuck() {
+            super("stuck to its node");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.query;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.MooncakeService;
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.TestGrid;
+import io.mooncake.ignite.conductor.Blocks;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.Ignition;
+import org.apache.ignite.client.IgniteClient;
+import org.apache.ignite.configuration.ClientConfiguration;
+import org.apache.ignite.configuration.ClientConnectorConfiguration;
+import org.apache.ignite.configuration.IgniteConfiguration;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+class NodeQueriesTest {
+    private static final String POOL = "tiny";
+    private static TestGrid grid;
+    private static Ignite plain;
+    private static Ignite first;
+    private static Ignite second;
+    private static int firstPort;
+    private static int plainPort;
+
+    @BeforeAll
+    static void start() throws Exception {
+        grid = new TestGrid();
+        firstPort = freePort();
+        plainPort = freePort();
+        // The node without the plugin comes first: it is the coordinator.
+        plain = grid.start("plain", config -> listen(config, plainPort));
+        first = grid.start("first", config -> {
+            listen(config, firstPort);
+            config.setPluginProviders(grid.provider());
+        });
+        second = grid.start("second");
+    }
+
+    @AfterAll
+    static void stop() {
+        grid.close();
+    }
+
+    @Test
+    void blocks_throughJdbcThin_showThePool() throws Exception {
+        int[] tokens = Blocks.prompt(1, 1, 2, 3);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        assertThat(Blocks.reuse(Mooncake.of(first).pool(POOL), tokens)).isEqualTo(48);
+
+        List<List<Object>> rows = jdbc(
+                firstPort,
+                "SELECT POOL, PREFIX, PARENT, DEPTH, TOKENS, BYTES, TIER, HITS, LEASES, GENERATION, AGE_MS"
+                        + " FROM SYS.MOONCAKE_BLOCKS ORDER BY DEPTH");
+
+        assertThat(rows.size()).isGreaterThanOrEqualTo(3);
+        String leaf = (String) jdbc(firstPort, "SELECT PREFIX FROM SYS.MOONCAKE_BLOCKS WHERE DEPTH = 2")
+                .get(0)
+                .get(0);
+        assertThat(leaf).matches("[0-9a-f]{64}");
+        List<Object> row = jdbc(
+                        firstPort,
+                        "SELECT POOL, TOKENS, BYTES, TIER, LEASES FROM SYS.MOONCAKE_BLOCKS WHERE PREFIX = '" + leaf
+                                + "'")
+                .get(0);
+        assertThat(row).containsExactly(POOL, 16, 2_048L, "DRAM", 0);
+        assertThat(jdbc(firstPort, "SELECT COUNT(*) FROM SYS.MOONCAKE_BLOCKS WHERE POOL = 'other'"))
+                .containsExactly(List.of(0L));
+    }
+
+    @Test
+    void misses_throughJdbcThin_countByReason() throws Exception {
+        long before = misses();
+        Blocks.reuse(Mooncake.of(first).pool(POOL), Blocks.prompt(2, 7, 0, 3));
+
+        assertThat(misses()).isEqualTo(before + 1);
+    }
+
+    private static long misses() throws SQLException {
+        return (Long) jdbc(firstPort, "SELECT LOOKUPS FROM SYS.MOONCAKE_MISSES WHERE REASON = 'NOT_CACHED'")
+                .get(0)
+                .get(0);
+    }
+
+    @Test
+    void metrics_throughSql_agreeWithStatistics() throws Exception {
+        Blocks.store(Mooncake.of(first).pool(POOL), Blocks.prompt(3, 1, 2, 3));
+
+        assertThat(jdbc(firstPort, "SELECT VALUE FROM SYS.METRICS WHERE NAME = 'mooncake.pool.blocks'"))
+                .containsExactly(
+                        List.of(String.valueOf(Mooncake.of(first).statistics().blocks())));
+        assertThat(jdbc(firstPort, "SELECT COUNT(*) FROM SYS.METRICS WHERE NAME LIKE 'mooncake.transfer.%'"))
+                .containsExactly(List.of(9L));
+    }
+
+    @Test
+    void service_fromThinClient_explainsRoutesAndCounts() throws Exception {
+        int[] tokens = Blocks.prompt(4, 1, 2, 3);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        // Through the plugin's node and through the plain one, which passes the call on.
+        for (int port : new int[] {firstPort, plainPort}) {
+            try (IgniteClient thin =
+                    Ignition.startClient(new ClientConfiguration().setAddresses("127.0.0.1:" + port))) {
+                MooncakeService service = thin.services().serviceProxy(MooncakeService.NAME, MooncakeService.class);
+                requireService(service, tokens);
+                assertThatThrownBy(() -> service.route("huge", tokens)).hasMessageContaining("huge");
+            }
+        }
+    }
+
+    @Test
+    void service_fromThickClients_worksWithAndWithoutPlugin() {
+        int[] tokens = Blocks.prompt(5, 1, 2, 3);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        Ignite plainClient = grid.start("plain-client", config -> config.setClientMode(true));
+        Ignite observer = grid.start("observer", config -> config.setClientMode(true)
+                .setPluginProviders(
+                        grid.provider().setDram(null).setPools(List.of()).setRole(Role.OBSERVER)));
+        for (Ignite client : List.of(plainClient, observer)) {
+            requireService(client.services().serviceProxy(MooncakeService.NAME, MooncakeService.class, false), tokens);
+        }
+        assertThat(first.services().<Object>service(MooncakeService.NAME)).isInstanceOf(NodeService.class);
+        assertThat(plain.services().<Object>service(MooncakeService.NAME)).isNull();
+        assertThat(second.services().<Object>service(MooncakeService.NAME)).isInstanceOf(NodeService.class);
+    }
+
+    private static void requireService(MooncakeService service, int[] tokens) {
+        TestGrid.await("service knows the prefix", () -> {
+            Map<String, Object> explanation = service.explain(POOL, tokens);
+            return explanation.get("matches") instanceof Map<?, ?> matches
+                    && Integer.valueOf(48)
+                            .equals(matches.get(first.cluster().localNode().id().toString()));
+        });
+        Map<String, Object> explanation = service.explain(POOL, tokens);
+        assertThat(explanation).containsEntry("promptTokens", 49).containsEntry("reusableTokens", 48);
+        assertThat(service.route(POOL, tokens))
+                .isEqualTo(first.cluster().localNode().id().toString());
+        assertThat(service.statistics()).containsKeys("nodeId", "blocks", "misses", "bytesServed");
+    }
+
+    static void listen(IgniteConfiguration config, int port) {
+        config.setClientConnectorConfiguration(new ClientConnectorConfiguration()
+                .setHost("127.0.0.1")
+                .setPort(port)
+                .setPortRange(0));
+    }
+
+    static int freePort() throws Exception {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    static List<List<Object>> jdbc(int port, String sql) throws SQLException {
+        try (Connection connection = DriverManager.getConnection("jdbc:ignite:thin://127.0.0.1:" + port);
+                Statement statement = connection.createStatement();
+                ResultSet result = statement.executeQuery(sql)) {
+            ResultSetMetaData shape = result.getMetaData();
+            List<List<Object>> rows = new ArrayList<>();
+            while (result.next()) {
+                List<Object> row = new ArrayList<>();
+                for (int i = 1; i <= shape.getColumnCount(); i++) {
+                    row.add(result.getObject(i));
+                }
+                rows.add(row);
+            }
+            return rows;
+        }
+    }
+}
