@@ -100,7 +100,7 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
-    /** Interval of the feed's heartbeats; 1,000 ms by default. */
+    /** Interval of the feed's heartbeats, 50..2,000 ms; 1,000 by default. */
     public MooncakePluginProvider setHeartbeatMillis(long heartbeatMillis) {
         options.heartbeatMillis = heartbeatMillis;
         return this;

@@ -26,7 +26,7 @@ public final class ConfigurationNames {
             new Option("portTo", "port", "47899", "portFrom+2..65535", false),
             new Option("leaseMillis", "ms", "10000", "100..60000", false),
             new Option("fetchTimeoutMillis", "ms", "2000", "1..600000", false),
-            new Option("heartbeatMillis", "ms", "1000", "50..10000", false),
+            new Option("heartbeatMillis", "ms", "1000", "50..2000", false),
             new Option("mirrorRowBudget", "rows", "1000000", "1000..100000000", false));
 
     private static final Pattern UNKNOWN_PROPERTY =

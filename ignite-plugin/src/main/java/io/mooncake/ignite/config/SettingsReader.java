@@ -62,7 +62,7 @@ public final class SettingsReader {
         long dram = dram(role, pools);
         range("leaseMillis", options.leaseMillis, 100, 60_000);
         range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
-        range("heartbeatMillis", options.heartbeatMillis, 50, 10_000);
+        range("heartbeatMillis", options.heartbeatMillis, 50, 2_000);
         range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
         if (!(ignite.getCommunicationSpi() instanceof TransferCommunicationSpi)) {
             ports();

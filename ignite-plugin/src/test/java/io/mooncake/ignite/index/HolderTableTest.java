@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.index;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.memory.BlockKey;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+
+class HolderTableTest {
+    private static BlockKey key(long i) {
+        return new BlockKey(i * 0x9E3779B97F4A7C15L, i, ~i, 7);
+    }
+
+    private static List<BlockKey> keys(int count) {
+        List<BlockKey> keys = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            keys.add(key(i));
+        }
+        return keys;
+    }
+
+    @Test
+    void match_severalHolders_countsUpToTheFirstGap() {
+        HolderTable table = new HolderTable();
+        int first = table.open();
+        int second = table.open();
+        int hidden = table.open();
+        for (int i = 0; i < 10; i++) {
+            table.store(first, key(i));
+            table.store(hidden, key(i));
+            if (i != 4) {
+                table.store(second, key(i));
+            }
+        }
+        table.show(first);
+        table.show(second);
+        assertThat(table.match(keys(10), 0)).startsWith(10, 4, 0);
+        assertThat(table.match(keys(10), 5)).startsWith(5, 5, 0);
+        assertThat(table.holderCount(key(4))).isEqualTo(1);
+        table.drop(first);
+        assertThat(table.match(keys(10), 0)).startsWith(0, 4, 0);
+        assertThat(table.pairs()).isEqualTo(19);
+    }
+
+    @Test
+    void store_moreThan64Holders_keepsThemApart() {
+        HolderTable table = new HolderTable();
+        for (int slot = 0; slot < 150; slot++) {
+            assertThat(table.open()).isEqualTo(slot);
+            for (int i = 0; i <= slot; i++) {
+                table.store(slot, key(i));
+            }
+            table.show(slot);
+        }
+        int[] counts = table.match(keys(150), 0);
+        for (int slot = 0; slot < 150; slot++) {
+            assertThat(counts[slot]).as("slot " + slot).isEqualTo(slot + 1);
+        }
+        assertThat(table.holderCount(key(0))).isEqualTo(150);
+    }
+
+    /** T24: a hash of eight bits, and of none, changes nothing but the speed: keys are compared in full. */
+    @Test
+    void store_collidingHashes_neverMixKeys() {
+        for (int mask : new int[] {0xFF, 0}) {
+            HolderTable table = new HolderTable(mask);
+            int slot = table.open();
+            table.show(slot);
+            for (int i = 0; i < 500; i++) {
+                table.store(slot, key(2L * i));
+            }
+            for (int i = 0; i < 500; i++) {
+                assertThat(table.holds(slot, key(2L * i))).isTrue();
+                assertThat(table.holds(slot, key(2L * i + 1))).isFalse();
+                assertThat(table.holderCount(key(2L * i + 1))).isZero();
+            }
+            for (int i = 0; i < 500; i += 3) {
+                assertThat(table.remove(slot, key(2L * i))).isTrue();
+            }
+            for (int i = 0; i < 500; i++) {
+                assertThat(table.holds(slot, key(2L * i))).isEqualTo(i % 3 != 0);
+            }
+        }
+    }
+
+    @Test
+    void randomChanges_equalASimpleModel() {
+        long first = Long.getLong("mooncake.seed", System.nanoTime());
+        int runs = System.getProperty("mooncake.seed") != null ? 1 : Boolean.getBoolean("mooncake.long") ? 2_000 : 60;
+        for (int run = 0; run < runs; run++) {
+            try {
+                checkAgainstModel(new Random(first + run));
+            } catch (AssertionError | RuntimeException e) {
+                throw new AssertionError("replay with -Dmooncake.seed=" + (first + run), e);
+            }
+        }
+        System.out.println("holder table: " + runs + " runs from seed " + first);
+    }
+
+    private static void checkAgainstModel(Random random) {
+        HolderTable table = new HolderTable(random.nextBoolean() ? -1 : random.nextInt(64));
+        Map<Integer, Set<BlockKey>> model = new HashMap<>();
+        int keys = 1 + random.nextInt(300);
+        for (int step = 0; step < 2_000; step++) {
+            int choice = random.nextInt(100);
+            if (model.isEmpty() || choice == 0 && model.size() < 130) {
+                int slot = table.open();
+                assertThat(model).doesNotContainKey(slot);
+                model.put(slot, new HashSet<>());
+                table.show(slot);
+                continue;
+            }
+            List<Integer> slots = new ArrayList<>(model.keySet());
+            int slot = slots.get(random.nextInt(slots.size()));
+            BlockKey key = key(random.nextInt(keys));
+            if (choice == 1) {
+                table.drop(slot);
+                model.remove(slot);
+            } else if (choice < 60) {
+                assertThat(table.store(slot, key)).isEqualTo(model.get(slot).add(key));
+            } else {
+                assertThat(table.remove(slot, key)).isEqualTo(model.get(slot).remove(key));
+            }
+        }
+        assertThat(table.pairs())
+                .isEqualTo(model.values().stream().mapToLong(Set::size).sum());
+        for (int i = 0; i < keys; i++) {
+            BlockKey key = key(i);
+            assertThat(table.holderCount(key)).isEqualTo((int)
+                    model.values().stream().filter(held -> held.contains(key)).count());
+        }
+    }
+
+    @Test
+    void match_whileOthersWrite_neverCountsWhatWasNeverThere() throws InterruptedException {
+        HolderTable table = new HolderTable();
+        int steady = table.open();
+        List<BlockKey> wanted = keys(50);
+        wanted.forEach(key -> table.store(steady, key));
+        table.show(steady);
+        AtomicBoolean stop = new AtomicBoolean();
+        Thread writer = new Thread(() -> {
+            Random random = new Random(1);
+            while (!stop.get()) {
+                int slot = table.open();
+                for (int i = 0; i < 500; i++) {
+                    table.store(slot, key(1_000 + random.nextInt(5_000)));
+                }
+                table.show(slot);
+                table.drop(slot);
+            }
+        });
+        writer.start();
+        try {
+            for (int i = 0; i < 20_000; i++) {
+                int[] counts = table.match(wanted, 0);
+                assertThat(counts[steady]).isEqualTo(50);
+                assertThat(java.util.Arrays.stream(counts).sum()).isEqualTo(50);
+            }
+        } finally {
+            stop.set(true);
+            writer.join();
+        }
+    }
+}
