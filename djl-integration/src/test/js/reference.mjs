@@ -80,8 +80,9 @@ if (needsContext) {
 
 async function negativeLogLikelihood(sequence, ids) {
     await sequence.clearHistory();
+    // includeTop, as includeMax leaves the maximum out where it is not among the tokens (node-llama-cpp 3.22.1).
     const items = ids.map((id, i) => i + 1 === ids.length ? id : [id, {
-        generateNext: {logits: {filter: {tokens: [ids[i + 1]], includeMax: true}}, totalLogitWeight: true}
+        generateNext: {logits: {filter: {tokens: [ids[i + 1]], includeTop: 1}}, totalLogitWeight: true}
     }]);
     const results = await sequence.controlledEvaluate(items);
     let sum = 0;
