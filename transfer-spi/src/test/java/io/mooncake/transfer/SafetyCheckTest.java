@@ -87,8 +87,12 @@ final class SafetyCheckTest {
     }
 
     private TransferStatus leasedRead(long pauseMillis) {
-        try (RemoteLease lease =
-                reader.lease(owner.address(), "pool", List.of(TestLeases.key(RIGHT)), Duration.ofMillis(200), soon())) {
+        try (RemoteLease lease = reader.lease(
+                owner.address(),
+                "pool",
+                List.of(TestLeases.key(RIGHT)),
+                pauseMillis > 0 ? Duration.ofMillis(200) : Duration.ofSeconds(9),
+                soon())) {
             pause(pauseMillis);
             if (pauseMillis > 0) {
                 ownerMemory.fill(WRONG, 0, SIZE);

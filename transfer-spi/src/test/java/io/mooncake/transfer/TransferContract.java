@@ -317,12 +317,11 @@ abstract class TransferContract {
     }
 
     @Test
-    void read_afterTerm_isExpiredAndOwnerUnpins() throws InterruptedException {
+    void read_afterTerm_isExpiredAndOwnerUnpins() {
         leases.put(1, 0, 1 << 20, 1 << 18);
-        RemoteLease lease = lease(Duration.ofMillis(60), 1);
+        RemoteLease lease = lease(Duration.ofSeconds(2), 1);
         assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
-        Thread.sleep(70);
-        assertThat(lease.expired()).isTrue();
+        await(lease::expired);
         assertThat(readAll(lease)).containsExactly(TransferStatus.LEASE_EXPIRED);
         await(() -> leases.pinned.get() == 0);
         assertThat(owner.statistics().leasesOpen()).isZero();
@@ -340,6 +339,25 @@ abstract class TransferContract {
         assertThat(read(handle(0, 100, false), 100, 0)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
         assertThatThrownBy(() -> lease(1)).extracting("code").isEqualTo(MooncakeException.Code.PEER_UNREACHABLE);
         assertThat(System.nanoTime() - before).isLessThan(1_000_000_000L);
+    }
+
+    @Test
+    void batchTransferSyncRead_interrupted_isCanceledAndKeepsTheFlag() {
+        RemoteHandle handle = handle(0, 1000, false);
+        assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.COMPLETED);
+        Thread.currentThread().interrupt();
+        assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.CANCELED);
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.COMPLETED);
+    }
+
+    @Test
+    void request_toItself_isAnswered() {
+        leases.put(1, 0, 1 << 20, 1 << 18);
+        try (RemoteLease own =
+                owner.lease(owner.address(), "pool", List.of(TestLeases.key(1)), Duration.ofSeconds(1), soon())) {
+            assertThat(own.element(0)).isNotNull();
+        }
     }
 
     @Test

@@ -21,8 +21,8 @@ import zmq.socket.Sockets;
  * Gives a connected and authenticated channel to a JeroMQ socket, as JeroMQ's own listener does with an accepted one.
  *
  * <p>Why not bind and connect by JeroMQ: its frame decoder runs before any of its security mechanisms, and one hostile length field makes
- * the I/O thread of release 0.6.0 spin for ever. So JeroMQ neither listens nor connects here; it sees members of the cluster only. The two
- * protected methods that its listener calls are reached by reflection; {@link #requireAvailable} tells at start when a release lacks them.
+ * the I/O thread of release 0.6.0 spin for ever. So JeroMQ neither listens nor connects here; it sees members of the cluster only. The
+ * protected members that its listener uses are reached by reflection; {@link #requireAvailable} tells at start when a release lacks them.
  *
  * <p>Threading: call it on the thread that owns the socket.
  */

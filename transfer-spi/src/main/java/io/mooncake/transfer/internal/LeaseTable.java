@@ -32,6 +32,9 @@ public final class LeaseTable implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(LeaseTable.class);
     private static final int MAX_LEASES = 100_000;
+    /** A segment is verified in one piece, so it must fit one access on the wire. */
+    private static final int MAX_SEGMENT_BYTES = 1 << 30;
+
     private static final long MIN_TERM_NANOS = 10_000_000L;
 
     private final Capabilities capabilities;
@@ -131,6 +134,7 @@ public final class LeaseTable implements AutoCloseable {
         boolean sound = region != null
                 && region.containsRange(pin.offset(), pin.length())
                 && pin.segmentLength() >= 1
+                && pin.segmentLength() <= MAX_SEGMENT_BYTES
                 && pin.segmentLength() * (long) pin.checksums().length == pin.length()
                 && pin.description().length <= LeaseFrameDescriptor.MAX_DESCRIPTION_BYTES;
         if (!sound) {

@@ -102,10 +102,10 @@ public final class PeerAcceptor implements AutoCloseable {
             }
         } catch (HandshakeException e) {
             if (e.status() != TransferStatus.STALE_INCARNATION) {
-                sockets.counters().authenticationFailures.increment();
+                sockets.refused(plane, stranger.channel, e);
             }
         } catch (IOException | RuntimeException e) {
-            sockets.counters().authenticationFailures.increment();
+            sockets.refused(plane, stranger.channel, e);
         } finally {
             stranger.unwatch();
             synchronized (strangers) {

@@ -17,6 +17,9 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The authenticated sockets of one engine: opens listening ports and connections whose both ends have proved the cluster's secret. All
@@ -28,21 +31,34 @@ public final class PeerSockets implements AutoCloseable {
     /** A stranger has this long to prove the secret. */
     static final long HANDSHAKE_NANOS = 4_500_000_000L;
 
-    private final UUID own;
+    private static final Logger LOG = LoggerFactory.getLogger(PeerSockets.class);
+    private static final long LOG_PAUSE_NANOS = 1_000_000_000L;
+
+    private final AtomicLong lastLogNanos = new AtomicLong(System.nanoTime() - LOG_PAUSE_NANOS);
     private final Handshake handshake;
     private final Counters counters;
     private final Watchdog watchdog;
     private final List<PeerAcceptor> acceptors = new ArrayList<>();
 
     public PeerSockets(ClusterKey root, UUID own, boolean checkIncarnation, Counters counters) {
-        this.own = own;
         this.handshake = new Handshake(root, own, checkIncarnation);
         this.counters = counters;
         this.watchdog = new Watchdog("mooncake-watchdog");
     }
 
-    UUID own() {
-        return own;
+    /** Counts a stranger, and logs at most one a second. */
+    void refused(Plane plane, SocketChannel channel, Exception why) {
+        counters.authenticationFailures.increment();
+        long last = lastLogNanos.get();
+        long now = System.nanoTime();
+        if (now - last >= LOG_PAUSE_NANOS && lastLogNanos.compareAndSet(last, now)) {
+            LOG.warn(
+                    "A connection from {} to the {} port did not prove the cluster's secret: {} ({} so far)",
+                    channel.socket().getRemoteSocketAddress(),
+                    plane,
+                    why.toString(),
+                    counters.authenticationFailures.sum());
+        }
     }
 
     Watchdog watchdog() {
