@@ -112,4 +112,27 @@ class BlockSlabTest {
         order.released(2);
         assertThat(order.poll(slot -> true)).as("parked until released").isEqualTo(2);
     }
+
+    @Test
+    void poll_leafReleasedAfterItWasSkipped_goesBeforeNewerOnes() {
+        BlockSlab slab = slab(2);
+        EvictionOrder order = new EvictionOrder(slab);
+        for (int i = 0; i < 2; i++) {
+            int slot = slab.allocate();
+            order.touch(slot, 100 + slot);
+            slab.seal(slot);
+            order.add(slot);
+        }
+        slab.release(1);
+        order.released(1);
+        assertThat(order.poll(slot -> true)).as("0 is older, but leased").isEqualTo(1);
+        slab.recycle(1);
+        order.touch(1, 500);
+        slab.seal(1);
+        slab.release(1);
+        order.add(1);
+        slab.release(0);
+        order.released(0);
+        assertThat(order.poll(slot -> true)).isEqualTo(0);
+    }
 }
