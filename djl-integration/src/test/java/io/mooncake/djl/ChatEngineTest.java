@@ -97,7 +97,7 @@ final class ChatEngineTest {
 
     @Test
     void generate_fastMode_storesDecodedTokensAndReusesPartsOfBlocks() {
-        int prompts = TestModel.LONG ? 150 : 40;
+        int prompts = TestModel.LONG ? 150 : 25;
         Random random = new Random(TestModel.SEED);
         ReuseAudit audit = new ReuseAudit();
         boolean partial = false;

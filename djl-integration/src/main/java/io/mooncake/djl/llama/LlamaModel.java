@@ -112,8 +112,7 @@ public final class LlamaModel implements AutoCloseable {
     public void feed(LlamaState state, int[] tokens, int to) {
         requireRange(state, tokens, to, false);
         while (state.position() < to) {
-            int end = chunkEnd(state.position(), to);
-            run(state, tokens, end, Want.NOTHING);
+            run(state, chunk(state, tokens, to), Want.NOTHING);
         }
     }
 
@@ -125,7 +124,7 @@ public final class LlamaModel implements AutoCloseable {
     public float[] predict(LlamaState state, int[] tokens, int to) {
         requireRange(state, tokens, to, true);
         feed(state, tokens, Math.max(state.position(), chunkStart(to)));
-        return floats(run(state, tokens, to, Want.LAST));
+        return floats(run(state, chunk(state, tokens, to), Want.LAST));
     }
 
     /**
@@ -138,10 +137,9 @@ public final class LlamaModel implements AutoCloseable {
         if (position >= state.capacity()) {
             throw MooncakeException.invalid("position", position, "less than " + state.capacity());
         }
-        int[] tokens = new int[position + 1];
-        tokens[position] = token;
-        requireRange(state, tokens, position + 1, true);
-        return floats(run(state, tokens, position + 1, Want.LAST));
+        requireMine(state);
+        requireToken(position, token);
+        return floats(run(state, new int[] {token}, Want.LAST));
     }
 
     /** The logits after each of {@code tokens}, tokens x vocabulary, from an empty state. */
@@ -151,7 +149,7 @@ public final class LlamaModel implements AutoCloseable {
             requireRange(state, tokens, tokens.length, true);
             while (state.position() < tokens.length) {
                 int first = state.position();
-                float[] flat = floats(run(state, tokens, chunkEnd(first, tokens.length), Want.ALL));
+                float[] flat = floats(run(state, chunk(state, tokens, tokens.length), Want.ALL));
                 for (int row = 0; first + row < state.position(); row++) {
                     int from = row * config.vocabulary();
                     rows[first + row] = Arrays.copyOfRange(flat, from, from + config.vocabulary());
@@ -170,9 +168,10 @@ public final class LlamaModel implements AutoCloseable {
     public double[] logProbabilities(int[] tokens) {
         double[] result = new double[Math.max(0, tokens.length - 1)];
         try (LlamaState state = newState(Math.max(1, tokens.length))) {
+            requireRange(state, tokens, tokens.length, false);
             while (state.position() < result.length) {
                 int first = state.position();
-                float[] flat = floats(run(state, tokens, chunkEnd(first, result.length), Want.ALL));
+                float[] flat = floats(run(state, chunk(state, tokens, result.length), Want.ALL));
                 for (int row = 0; first + row < state.position(); row++) {
                     result[first + row] = logSoftmax(flat, row * config.vocabulary(), tokens[first + row + 1]);
                 }
@@ -193,8 +192,10 @@ public final class LlamaModel implements AutoCloseable {
         return flat[from + token] - max - Math.log(sum);
     }
 
-    private int chunkEnd(int position, int to) {
-        return Math.min(to, (position / chunkTokens + 1) * chunkTokens);
+    /** The tokens from the state's position to the next chunk border, or to {@code to} if that is nearer. */
+    private int[] chunk(LlamaState state, int[] tokens, int to) {
+        int from = state.position();
+        return Arrays.copyOfRange(tokens, from, Math.min(to, (from / chunkTokens + 1) * chunkTokens));
     }
 
     /** Where the chunk that ends at {@code to} starts. */
@@ -228,8 +229,9 @@ public final class LlamaModel implements AutoCloseable {
         requireRange(state, tokens, to, true);
         List<NDArray> rows = new ArrayList<>();
         while (state.position() < to) {
-            int end = chunkEnd(state.position(), to);
-            NDArray logits = run(state, tokens, end, want == Want.LAST && end < to ? Want.NOTHING : want);
+            int[] chunk = chunk(state, tokens, to);
+            boolean last = state.position() + chunk.length == to;
+            NDArray logits = run(state, chunk, want == Want.LAST && !last ? Want.NOTHING : want);
             if (logits != null) {
                 rows.add(logits);
             }
@@ -237,13 +239,13 @@ public final class LlamaModel implements AutoCloseable {
         return rows;
     }
 
-    /** One pass over {@code tokens[state.position()..to)}, at most one chunk. Returns [1 or T, vocabulary], owed a close, or null. */
-    private @Nullable NDArray run(LlamaState state, int[] tokens, int to, Want want) {
+    /** One pass over {@code chunk}, at most one chunk. Returns [1 or T, vocabulary], owed a close, or null. */
+    private @Nullable NDArray run(LlamaState state, int[] chunk, Want want) {
         return sharing(() -> {
             state.requireOpen();
-            int from = state.position();
-            NDArray logits = pass(state, Arrays.copyOfRange(tokens, from, to), from, want);
-            state.moveTo(to);
+            int position = state.position();
+            NDArray logits = pass(state, chunk, position, want);
+            state.moveTo(position + chunk.length);
             return logits;
         });
     }
@@ -281,9 +283,7 @@ public final class LlamaModel implements AutoCloseable {
     }
 
     private void requireRange(LlamaState state, int[] tokens, int to, boolean atLeastOne) {
-        if (state.model() != this) {
-            throw MooncakeException.invalid("state", "of another model", "a state of this model");
-        }
+        requireMine(state);
         int from = state.position();
         if (to < from + (atLeastOne ? 1 : 0) || to > tokens.length || to > state.capacity()) {
             throw MooncakeException.invalid(
@@ -292,9 +292,19 @@ public final class LlamaModel implements AutoCloseable {
                     "within the " + tokens.length + " given and the capacity of " + state.capacity());
         }
         for (int i = from; i < to; i++) {
-            if (tokens[i] < 0 || tokens[i] >= config.vocabulary()) {
-                throw MooncakeException.invalid("token at position " + i, tokens[i], "0.." + (config.vocabulary() - 1));
-            }
+            requireToken(i, tokens[i]);
+        }
+    }
+
+    private void requireMine(LlamaState state) {
+        if (state.model() != this) {
+            throw MooncakeException.invalid("state", "of another model", "a state of this model");
+        }
+    }
+
+    private void requireToken(int position, int token) {
+        if (token < 0 || token >= config.vocabulary()) {
+            throw MooncakeException.invalid("token at position " + position, token, "0.." + (config.vocabulary() - 1));
         }
     }
 

@@ -2,15 +2,24 @@
 package io.mooncake.djl.llama;
 
 import ai.djl.engine.Engine;
+import ai.djl.engine.EngineException;
 import ai.djl.pytorch.engine.PtEngine;
+import ai.djl.util.Utils;
+import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Properties;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The PyTorch engine of this process. Its thread count is one for the whole process and is fixed when the engine loads, so several nodes in
@@ -20,17 +29,68 @@ public final class TorchEngine {
     private static final String THREADS = "ai.djl.pytorch.num_threads";
     private static final String INTEROP_THREADS = "ai.djl.pytorch.num_interop_threads";
 
+    private static final Duration UNPACK_TIMEOUT = Duration.ofMinutes(3);
+
+    // One engine a process is DJL's rule; it keeps it in a static of its own.
+    private static @Nullable Engine loaded;
+
     private TorchEngine() {}
 
-    /** The engine, loaded at the first call with the threads chosen by {@link #chooseThreads}, or one. */
-    static Engine get() {
+    /**
+     * The engine, loaded at the first call with the threads chosen by {@link #chooseThreads}, or one.
+     *
+     * <p>The first load on a machine unpacks 450 MB into DJL's cache folder. Processes that start together would delete each other's half
+     * of it, so they take turns by a file lock.
+     *
+     * @throws MooncakeException CONFIGURATION when the native library cannot be loaded or another process holds the lock for long
+     */
+    static synchronized Engine get() {
         if (System.getProperty(THREADS) == null) {
             System.setProperty(THREADS, "1");
         }
         if (System.getProperty(INTEROP_THREADS) == null) {
             System.setProperty(INTEROP_THREADS, "1");
         }
-        return Engine.getEngine(PtEngine.ENGINE_NAME);
+        if (loaded != null) {
+            return loaded;
+        }
+        Path folder = Utils.getEngineCacheDir("pytorch");
+        try {
+            Files.createDirectories(folder);
+            try (FileChannel channel = FileChannel.open(
+                            folder.resolve("mooncake.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+                    FileLock lock = lock(channel, Deadline.of(UNPACK_TIMEOUT))) {
+                if (!lock.isValid()) {
+                    throw new IOException("the lock was lost");
+                }
+                loaded = Engine.getEngine(PtEngine.ENGINE_NAME);
+                return loaded;
+            }
+        } catch (IOException | EngineException e) {
+            throw new MooncakeException(
+                    MooncakeException.Code.CONFIGURATION,
+                    "PyTorch engine in " + folder + ": " + e.getMessage()
+                            + " (expected: a writable folder and the native library on the class path)",
+                    e);
+        }
+    }
+
+    private static FileLock lock(FileChannel channel, Deadline deadline) throws IOException {
+        while (true) {
+            FileLock lock = channel.tryLock();
+            if (lock != null) {
+                return lock;
+            }
+            if (deadline.expired()) {
+                throw new IOException("another process unpacks since " + UNPACK_TIMEOUT.toSeconds() + " s");
+            }
+            try {
+                Thread.sleep(50);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IOException("interrupted while another process unpacks", e);
+            }
+        }
     }
 
     /**
@@ -63,7 +123,7 @@ public final class TorchEngine {
             if (in == null) {
                 return "unknown";
             }
-            var properties = new java.util.Properties();
+            Properties properties = new Properties();
             properties.load(in);
             return properties.getProperty("version", "unknown");
         } catch (IOException e) {
