@@ -19,8 +19,11 @@ class PerplexityReferenceIT {
     private static final int TEXTS = 20;
     private static final int MAX_TOKENS = 160;
     private static final int CHUNK_TOKENS = 64;
-    /** llama.cpp rounds activations to 8 bits before it multiplies them with 4-bit weights; we do not. Over one short text it shows. */
-    private static final double ONE_TEXT_WITHIN = 0.03;
+    /**
+     * llama.cpp rounds activations to 8 bits before it multiplies them with 4-bit weights; we do not, and over one short text that
+     * shows (up to 3.3 % seen). With the same weights stored as F32, where it rounds nothing, each text was within 0.06 % of ours.
+     */
+    private static final double ONE_TEXT_WITHIN = 0.05;
 
     private static final int TIMEOUT_SECONDS = 600;
 
