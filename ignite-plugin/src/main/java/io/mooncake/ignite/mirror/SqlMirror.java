@@ -8,6 +8,7 @@ import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.memory.BlockView;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.PoolStatistics;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -32,14 +33,15 @@ import org.slf4j.LoggerFactory;
  * before and writes the difference. Nothing is remembered that a pass could not find again, so a failed write, a lost partition or an
  * inactive cluster needs no repair besides the next pass.
  *
- * <p>Passes follow each other after {@value #PASS_MILLIS} ms, or after four times their own length when the pool is so large that a pass
- * takes longer: the mirror never uses more than a fifth of a core. Every {@value #REWRITE_MILLIS} ms, and after a loss of nodes or a
- * change of the cluster's state, all rows are written again.
+ * <p>Passes follow each other after {@value #PASS_MILLIS} ms, or after their own length when the pool is so large that a pass takes
+ * longer; where no counter of pool or index moved, a pass ends at once, {@value #MAX_IDLE_PASSES} times in a row at most. Every
+ * {@value #REWRITE_MILLIS} ms, and after a loss of nodes or a change of the cluster's state, all rows are written again.
  *
  * <p>Threading: passes run one at a time on worker threads; fields marked so are written there only.
  */
 public final class SqlMirror implements NodeComponent, Members.Listener {
     private static final long PASS_MILLIS = 200;
+    private static final int MAX_IDLE_PASSES = 5;
     private static final long RETRY_MILLIS = 2_000;
     private static final long SWEEP_MILLIS = 10_000;
     private static final long REWRITE_MILLIS = 60_000;
@@ -58,6 +60,9 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     private final MirrorDiff diff = new MirrorDiff();
     private @Nullable PrefixCache cache;
     private @Nullable ClusterState lastState;
+    private boolean distrusted = true;
+    private long lastMoved;
+    private int idlePasses;
     private long sweptNanos;
     private long rewrittenNanos;
 
@@ -140,7 +145,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             passes.incrementAndGet();
         } catch (RuntimeException e) {
             next = RETRY_MILLIS;
-            diff.distrust();
+            distrust();
             if (cache != null) {
                 cache.reset();
             }
@@ -151,7 +156,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             }
         }
         long took = TimeUnit.NANOSECONDS.toMillis(services.nanoClock().getAsLong() - begun);
-        later(services, Math.max(next, 4 * took));
+        later(services, Math.max(next, took));
     }
 
     private void pass(NodeServices services, long now) {
@@ -164,7 +169,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             // Before the flag is cleared nothing was read; a loss during this pass sets it again.
             boolean lost = membersLost;
             membersLost = false;
-            diff.distrust();
+            distrust();
             rewrittenNanos = now;
             if (lost) {
                 sweptNanos = now - TimeUnit.MILLISECONDS.toNanos(SWEEP_MILLIS) - 1;
@@ -174,6 +179,11 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             rowsRemoved.addAndGet(open.sweep(alive(services)::contains));
             sweptNanos = now;
         }
+        long moved = moved(services);
+        if (!distrusted && moved == lastMoved && ++idlePasses <= MAX_IDLE_PASSES) {
+            return;
+        }
+        idlePasses = 0;
         Map<String, PrefixRow> wanted = wanted(services, open);
         List<String> gone = diff.toRemove(wanted);
         open.remove(gone, diff);
@@ -182,6 +192,26 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
         open.put(changed, diff);
         rowsWritten.addAndGet(changed.size());
         rows = diff.rows();
+        // What was counted before the pools were read is shown for certain; what came meanwhile is for the next pass.
+        lastMoved = moved;
+        distrusted = false;
+    }
+
+    /** Changes whenever a pool stores, evicts or looks up, and mostly when other nodes' holdings change. */
+    private static long moved(NodeServices services) {
+        long sum = services.index().entries();
+        for (LocalKvPool pool : services.localPools().values()) {
+            PoolStatistics stats = pool.stats();
+            sum = 31 * sum + stats.stored();
+            sum = 31 * sum + stats.evicted();
+            sum = 31 * sum + stats.lookups();
+        }
+        return sum;
+    }
+
+    private void distrust() {
+        diff.distrust();
+        distrusted = true;
     }
 
     /** Whether the cluster takes writes. A cluster that was switched off has lost the rows of an in-memory cache. */
@@ -189,7 +219,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
         ClusterState state = ignite.cluster().state();
         if (state != lastState) {
             lastState = state;
-            diff.distrust();
+            distrust();
         }
         paused = state != ClusterState.ACTIVE;
         return !paused;

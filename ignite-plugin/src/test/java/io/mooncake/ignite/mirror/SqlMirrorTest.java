@@ -60,13 +60,15 @@ class SqlMirrorTest {
         Ignite second = grid.start("second");
         int[] left = Blocks.prompt(1, 1, 4, 6);
         int[] right = Blocks.prompt(1, 2, 4, 7);
-        long begun = System.nanoTime();
         Blocks.store(Mooncake.of(first).pool(POOL), left);
         TestGrid.await("the chain is one row", () -> rows().equals(List.of(List.of(96, 1, 0L))));
-        System.out.println("first row after " + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun) + " ms");
 
         // A branch at block 4 cuts the run; both prompts look block 0 to 3 up.
+        long begun = System.nanoTime();
         Blocks.store(Mooncake.of(first).pool(POOL), right);
+        TestGrid.await("the branch shows", () -> rows().size() == 3);
+        System.out.println("mirror: rows seen " + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun)
+                + " ms after the blocks were stored");
         assertThat(Blocks.reuse(Mooncake.of(first).pool(POOL), left)).isEqualTo(96);
         TestGrid.await(
                 "three runs, the shared one reused most",
