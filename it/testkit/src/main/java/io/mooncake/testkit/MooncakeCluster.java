@@ -16,13 +16,18 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Queue;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.configuration.IgniteConfiguration;
+import org.apache.ignite.failure.FailureContext;
 import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
 import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
 import org.apache.ignite.spi.discovery.tcp.ipfinder.vm.TcpDiscoveryVmIpFinder;
@@ -46,6 +51,8 @@ public final class MooncakeCluster implements AutoCloseable {
     private final TcpDiscoveryVmIpFinder finder = new TcpDiscoveryVmIpFinder(true);
     private final List<@Nullable Ignite> servers = new ArrayList<>();
     private final List<Ignite> clients = new ArrayList<>();
+    private final Set<String> expectedToFail = ConcurrentHashMap.newKeySet();
+    private final Queue<String> failures = new ConcurrentLinkedQueue<>();
 
     private MooncakeCluster(Builder builder) {
         this.builder = builder;
@@ -120,6 +127,7 @@ public final class MooncakeCluster implements AutoCloseable {
     public void killNode(int index) {
         Ignite victim = ignite(index);
         servers.set(index, null);
+        expectedToFail.add(victim.name());
         ((TcpDiscoverySpi) victim.configuration().getDiscoverySpi()).simulateNodeFailure();
         ((TcpCommunicationSpi) victim.configuration().getCommunicationSpi()).simulateNodeFailure();
         Ignition.stop(victim.name(), true);
@@ -173,7 +181,11 @@ public final class MooncakeCluster implements AutoCloseable {
         }
     }
 
-    /** Stops every node and removes the files. Idempotent. */
+    /**
+     * Stops every node and removes the files. Idempotent.
+     *
+     * @throws MooncakeException INTERNAL when Ignite met a critical failure on a node that the test had not killed
+     */
     @Override
     public void close() {
         for (Ignite client : clients) {
@@ -194,6 +206,18 @@ public final class MooncakeCluster implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        String failure = failures.poll();
+        if (failure != null) {
+            throw new MooncakeException(MooncakeException.Code.INTERNAL, failure);
+        }
+    }
+
+    /** In place of Ignite's own handler, which would halt the test's process. */
+    private boolean failed(Ignite node, FailureContext context) {
+        if (!expectedToFail.contains(node.name())) {
+            failures.add("critical failure of node " + node.name() + ": " + context);
+        }
+        return true;
     }
 
     private MooncakeCluster start() {
@@ -230,6 +254,7 @@ public final class MooncakeCluster implements AutoCloseable {
                 .setClientMode(client)
                 .setMetricsLogFrequency(0)
                 .setFailureDetectionTimeout(5_000)
+                .setFailureHandler(this::failed)
                 .setDiscoverySpi(new TcpDiscoverySpi().setIpFinder(finder).setLocalPort(builder.discoveryPort))
                 .setPluginProviders(plugin);
         if (builder.communicationSpi) {
