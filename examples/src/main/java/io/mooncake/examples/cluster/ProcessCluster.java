@@ -100,7 +100,8 @@ public final class ProcessCluster implements AutoCloseable {
         return NodeProcess.start(
                 name,
                 JavaCommand.of(options.heap(), properties, arguments),
-                Map.of("MOONCAKE_SECRET", secret), // not on the command line, which every user of the host can read
+                // The secret is not on the command line, which every user of the host can read.
+                Map.of("MOONCAKE_SECRET", secret, "MOONCAKE_NODES_ON_HOST", Integer.toString(options.nodes())),
                 options.logs().resolve(name + ".log"));
     }
 

@@ -14,7 +14,8 @@ final class DemoSql {
     private static final long MIRROR_MILLIS = 1_000;
 
     private static final List<String> QUERIES = List.of(
-            "SELECT SUBSTRING(prefix, 1, 16) AS prefix, tokens, holders, hits FROM MOONCAKE.PREFIXES ORDER BY hits DESC, tokens DESC LIMIT 8",
+            "SELECT SUBSTRING(prefix, 1, 16) AS prefix, tokens, MAX(holders) AS holders, SUM(hits) AS hits FROM MOONCAKE.PREFIXES"
+                    + " GROUP BY prefix, tokens ORDER BY hits DESC, tokens DESC LIMIT 8",
             "SELECT holders, COUNT(*) AS run_rows, SUM(blocks) AS blocks, SUM(bytes) / 1048576 AS mib FROM MOONCAKE.PREFIXES"
                     + " GROUP BY holders ORDER BY holders",
             "SELECT pool, tier, COUNT(*) AS blocks, SUM(bytes) / 1048576 AS mib, SUM(hits) AS hits FROM SYS.MOONCAKE_BLOCKS"
