@@ -60,6 +60,8 @@ public final class TestGrid implements AutoCloseable {
         TcpDiscoverySpi discovery = new TcpDiscoverySpi();
         discovery.setIpFinder(finder).setLocalPort(ports).setLocalPortRange(15);
         discovery.setJoinTimeout(20_000);
+        // A refused node waits this long for the ring to let it go, before its start returns.
+        discovery.setNetworkTimeout(1_000);
         TcpCommunicationSpi communication = new TcpCommunicationSpi();
         communication.setLocalPort(ports + 16);
         communication.setLocalPortRange(15);

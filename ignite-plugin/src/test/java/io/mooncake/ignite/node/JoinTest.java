@@ -145,6 +145,8 @@ class JoinTest {
         IgniteConfiguration config = grid.configuration(name).setPluginProviders(provider);
         Throwable error = catchThrowable(() -> Ignition.start(config));
         assertThat(error).as("refused").isNotNull();
+        assertThat(Ignition.allGrids()).as("nodes left").noneMatch(node -> node.name()
+                .equals(config.getIgniteInstanceName()));
         assertThat(root(error).getMessage()).contains(expected);
         return root(error);
     }
