@@ -40,8 +40,7 @@ final class E2eClient {
     void awaitKnown(int node, int[] prompt, int tokens) throws InterruptedException {
         NodeView view = cluster.view(cluster.nodes().get(node));
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
-        while (view.known(ProcessCluster.MODEL, prompt).bestTokens()
-                < tokens) {
+        while (view.known(ProcessCluster.MODEL, prompt).bestTokens() < tokens) {
             if (System.nanoTime() > deadline) {
                 throw new Refusal(cluster.nodes().get(node).name()
                         + " has not heard of the other node's prefix for 10 s (expected: within milliseconds)");

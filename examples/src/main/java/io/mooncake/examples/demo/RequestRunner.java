@@ -37,7 +37,7 @@ final class RequestRunner {
         this.newTokens = newTokens;
     }
 
-    /** From now on a request that fails because of {@code node} is lost, not failed. */
+    /** {@code node} is about to die: a request that it is running then is lost, not failed. */
     void killed(NodeProcess node) {
         killed = node;
     }
@@ -61,28 +61,50 @@ final class RequestRunner {
     }
 
     private RequestRow send(Plan.Request request, int[] prompt, @Nullable NodeProcess target, boolean moved) {
-        Route route = Route.of(ProcessCluster.MODEL, prompt)
-                .session(request.conversation())
-                .timeout(TIMEOUT);
+        NodeProcess dead = killed;
         long servedBefore = moved ? served() : 0;
         try {
-            Route sent = target == null ? route : route.onNode(target.id());
-            ChatAnswer answer = cluster.mooncake()
-                    .submit(sent, new ChatJob(ProcessCluster.MODEL, newTokens))
-                    .toCompletableFuture()
-                    .get(TIMEOUT.toSeconds() + 30, TimeUnit.SECONDS);
+            ChatAnswer answer;
+            try {
+                answer = submit(request, prompt, target);
+            } catch (ExecutionException e) {
+                // The cluster takes a moment to notice a death: who is sent to the dead meanwhile was not running
+                // there, and is sent again.
+                if (dead == null || target != null || !blames(dead, reason(e))) {
+                    throw e;
+                }
+                answer = submit(request, prompt, null);
+            }
             conversations.answered(request, answer);
             return row(request, moved, answer, moved ? served() - servedBefore : 0);
-        } catch (ExecutionException e) {
-            return failed(request, moved, target, prompt.length, e.getCause() == null ? e : e.getCause());
-        } catch (TimeoutException e) {
+        } catch (ExecutionException | TimeoutException | RuntimeException e) {
             return failed(request, moved, target, prompt.length, e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return failed(request, moved, target, prompt.length, e);
-        } catch (RuntimeException e) {
-            return failed(request, moved, target, prompt.length, e);
         }
+    }
+
+    private ChatAnswer submit(Plan.Request request, int[] prompt, @Nullable NodeProcess target)
+            throws ExecutionException, TimeoutException, InterruptedException {
+        Route route = Route.of(ProcessCluster.MODEL, prompt)
+                .session(request.conversation())
+                .timeout(TIMEOUT);
+        return cluster.mooncake()
+                .submit(
+                        target == null ? route : route.onNode(target.id()),
+                        new ChatJob(ProcessCluster.MODEL, newTokens))
+                .toCompletableFuture()
+                .get(TIMEOUT.toSeconds() + 30, TimeUnit.SECONDS);
+    }
+
+    private static boolean blames(NodeProcess node, String reason) {
+        return reason.contains(node.id().toString());
+    }
+
+    private static String reason(Throwable error) {
+        Throwable told = error instanceof ExecutionException && error.getCause() != null ? error.getCause() : error;
+        return told.getMessage() == null ? told.toString() : told.getMessage();
     }
 
     /** The running node that holds least of {@code prompt}, once it knows that another node holds more. */
