@@ -105,7 +105,7 @@ final class PoolFollower {
         synchronized (this) {
             if (state != State.CLOSED && underWay == null) {
                 if (state == State.COPYING) {
-                    query = ask(QueryKind.SNAPSHOT, cursor, 0);
+                    query = copy == null ? beginCopy() : ask(QueryKind.SNAPSHOT, cursor, 0);
                 } else {
                     query = advance();
                     if (query == null && silentNanos() > pollNanos) {

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.feed;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.TestGrid;
+import io.mooncake.ignite.index.PoolIndex;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.StoredBlock;
+import io.mooncake.transfer.ControlPlane;
+import io.mooncake.transfer.PeerAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** Two services on a network of this test, which can be cut. */
+class FeedServiceTest {
+    private static final PeerAddress OWNER = new PeerAddress(new UUID(1, 1), "127.0.0.1", 1, 2, 3);
+    private static final UUID NODE = new UUID(9, 9);
+
+    private final AtomicLong now = new AtomicLong();
+    private final Map<String, ControlPlane.RequestHandler> handlers = new ConcurrentHashMap<>();
+    private final List<ControlPlane.EventListener> subscribers = new CopyOnWriteArrayList<>();
+    private volatile boolean cut;
+    private volatile boolean subscribeFails;
+
+    private final ControlPlane network = new ControlPlane() {
+        @Override
+        public void handle(String service, RequestHandler handler) {
+            handlers.put(service, handler);
+        }
+
+        @Override
+        public CompletionStage<byte[]> request(PeerAddress peer, String service, byte[] payload, Deadline deadline) {
+            if (cut) {
+                return CompletableFuture.failedFuture(
+                        new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, "cut"));
+            }
+            return CompletableFuture.completedFuture(handlers.get(service).handle(new UUID(2, 2), payload));
+        }
+
+        @Override
+        public void publish(String topic, byte[] payload) {
+            if (!cut) {
+                subscribers.forEach(subscriber -> subscriber.onEvent(payload));
+            }
+        }
+
+        @Override
+        public Subscription subscribe(PeerAddress peer, String topic, EventListener listener) {
+            if (subscribeFails) {
+                throw new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, "no subscription");
+            }
+            subscribers.add(listener);
+            return () -> subscribers.remove(listener);
+        }
+    };
+
+    private FeedService service(UUID incarnation, List<String> pools, boolean announces) {
+        return new FeedService(network, incarnation, "test", pools, announces, Duration.ofMillis(50), now::get);
+    }
+
+    private static StoredBlock block(long i) {
+        BlockKey key = new BlockKey(i, i, i, i);
+        return new StoredBlock(key, key, 0, new int[] {1, 2}, 1, "default");
+    }
+
+    @Test
+    void follow_ownerFallsSilent_isCountedAndCatchesUp() {
+        PoolIndex index = new PoolIndex(TestGrid.pool("tiny").toDefinition().identity());
+        try (FeedService owner = service(OWNER.incarnation(), List.of("tiny"), true);
+                FeedService follower = service(new UUID(2, 2), List.of(), false)) {
+            owner.start();
+            follower.start();
+            owner.poolListener("tiny").onStored(block(1));
+            follower.follow(NODE, OWNER, Map.of("tiny", index.sink(NODE)));
+            TestGrid.await("first block", () -> index.entries() == 1);
+            assertThat(follower.silent()).isZero();
+
+            cut = true;
+            owner.poolListener("tiny").onStored(block(2));
+            now.addAndGet(9_000_000_000L);
+            TestGrid.await("silence is noticed", () -> follower.silent() == 1);
+            assertThat(index.entries()).isEqualTo(1);
+
+            cut = false;
+            TestGrid.await("second block", () -> index.entries() == 2 && follower.silent() == 0);
+
+            follower.unfollow(NODE);
+            TestGrid.await("entries are void", () -> index.entries() == 0);
+        }
+    }
+
+    @Test
+    void follow_subscriptionFails_isServedByPolls() {
+        PoolIndex index = new PoolIndex(TestGrid.pool("tiny").toDefinition().identity());
+        subscribeFails = true;
+        try (FeedService owner = service(OWNER.incarnation(), List.of("tiny"), true);
+                FeedService follower = service(new UUID(2, 2), List.of(), false)) {
+            owner.start();
+            follower.start();
+            follower.follow(NODE, OWNER, Map.of("tiny", index.sink(NODE)));
+            TestGrid.await("first copy", follower::current);
+            owner.poolListener("tiny").onStored(block(1));
+            TestGrid.await("a poll brings it", () -> {
+                now.addAndGet(200_000_000L);
+                return index.entries() == 1;
+            });
+        }
+    }
+
+    @Test
+    void append_manyEvents_reachListenersInOrderAndOnce() {
+        List<BlockKey> heard = new CopyOnWriteArrayList<>();
+        try (FeedService owner = service(OWNER.incarnation(), List.of("tiny"), false)) {
+            owner.addListener((pool, events) -> events.forEach(event -> heard.add(event.key())));
+            owner.start();
+            for (int i = 0; i < 2_000; i++) {
+                owner.poolListener("tiny").onStored(block(i));
+            }
+            TestGrid.await("all heard", () -> heard.size() == 2_000);
+            for (int i = 0; i < 2_000; i++) {
+                assertThat(heard.get(i)).isEqualTo(block(i).key());
+            }
+        }
+    }
+}
