@@ -72,6 +72,10 @@ public final class NodeProcesses implements AutoCloseable {
         return "127.0.0.1:" + discoveryPort;
     }
 
+    private String discoveryRange() {
+        return discoveryAddress() + ".." + (discoveryPort + 9);
+    }
+
     /** Starts a node without waiting for it; {@code more} are placeholders as {@code key=value}. */
     public ForkedJvm launch(String name, String... more) {
         ForkedJvm.Builder builder = ForkedJvm.of("io.mooncake.examples.cli.Main")
@@ -86,7 +90,7 @@ public final class NodeProcesses implements AutoCloseable {
                 .arguments("-D", "mooncake.threads=1")
                 .arguments("-D", "mooncake.failure.detection.millis=3000")
                 .arguments("-D", "mooncake.discovery.port=" + discoveryPort)
-                .arguments("-D", "mooncake.discovery.addresses=" + discoveryAddress() + ".." + (discoveryPort + 9));
+                .arguments("-D", "mooncake.discovery.addresses=" + discoveryRange());
         for (String pair : more) {
             builder.arguments("-D", pair);
         }
@@ -130,9 +134,10 @@ public final class NodeProcesses implements AutoCloseable {
                 .setLocalHost("127.0.0.1")
                 .setWorkDirectory(folder.resolve("client").toString())
                 .setMetricsLogFrequency(0)
+                .setFailureDetectionTimeout(3_000)
                 .setDiscoverySpi(new TcpDiscoverySpi()
                         .setLocalPort(discoveryPort)
-                        .setIpFinder(new TcpDiscoveryVmIpFinder().setAddresses(List.of(discoveryAddress())))));
+                        .setIpFinder(new TcpDiscoveryVmIpFinder().setAddresses(List.of(discoveryRange())))));
         clients.add(client);
         return client;
     }
