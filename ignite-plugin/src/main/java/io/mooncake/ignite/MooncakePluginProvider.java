@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.UUID;
 import org.apache.ignite.IgniteCheckedException;
 import org.apache.ignite.cluster.ClusterNode;
+import org.apache.ignite.configuration.IgniteConfiguration;
 import org.apache.ignite.plugin.CachePluginContext;
 import org.apache.ignite.plugin.CachePluginProvider;
 import org.apache.ignite.plugin.ExtensionRegistry;
@@ -110,6 +111,16 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
     public MooncakePluginProvider setMirrorRowBudget(int mirrorRowBudget) {
         options.mirrorRowBudget = mirrorRowBudget;
         return this;
+    }
+
+    /**
+     * Checks all that the start of a node checks, without starting anything: for launchers that refuse early.
+     *
+     * @param configuration the configuration this bean is part of
+     * @throws MooncakeException CONFIGURATION that lists every violation
+     */
+    public void validate(IgniteConfiguration configuration) {
+        SettingsReader.read(options, configuration);
     }
 
     @Override
