@@ -141,7 +141,7 @@ public final class ProcessCluster implements AutoCloseable {
         System.setProperty("mooncake.discovery.port", Integer.toString(port));
         System.setProperty("mooncake.discovery.addresses", addresses);
         System.setProperty("mooncake.secret", secret);
-        return RunningNode.start(SpringFile.read(Home.folder("examples/config/demo-client.xml")), null);
+        return RunningNode.start(SpringFile.read(Home.folder("examples/config/demo-client.xml")));
     }
 
     private static void awaitTopology(Ignite client, ClusterOptions options) throws InterruptedException {

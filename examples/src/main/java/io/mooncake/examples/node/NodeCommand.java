@@ -68,6 +68,10 @@ public final class NodeCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         try {
             SpringFile file = SpringFile.read(config);
+            if (name != null) {
+                file.rename(name);
+            }
+            PluginCheck.run(file);
             if (check) {
                 out.println("OK " + config);
                 return 0;
@@ -83,7 +87,7 @@ public final class NodeCommand implements Callable<Integer> {
     }
 
     private void run(SpringFile file, long start, PrintWriter out) throws InterruptedException {
-        RunningNode node = RunningNode.start(file, name);
+        RunningNode node = RunningNode.start(file);
         AtomicBoolean asked = new AtomicBoolean();
         Runtime.getRuntime()
                 .addShutdownHook(new Thread(

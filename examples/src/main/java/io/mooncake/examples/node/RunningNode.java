@@ -11,8 +11,6 @@ import org.apache.ignite.IgniteException;
 import org.apache.ignite.IgniteSpring;
 import org.apache.ignite.IgniteState;
 import org.apache.ignite.Ignition;
-import org.apache.ignite.configuration.IgniteConfiguration;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A started node. It stops on {@link #close()}, or by itself, for example when it was cut from the cluster.
@@ -30,17 +28,11 @@ public final class RunningNode implements AutoCloseable {
     /**
      * Starts the node of {@code file}.
      *
-     * @param name name of the node, or null for the file's own
      * @throws Refusal when Ignite or the plugin refuses to start; the message is the innermost reason
      */
-    public static RunningNode start(SpringFile file, @Nullable String name) {
-        IgniteConfiguration configuration = file.configuration();
-        if (name != null) {
-            configuration.setIgniteInstanceName(name);
-            configuration.setConsistentId(name);
-        }
+    public static RunningNode start(SpringFile file) {
         try {
-            Ignite ignite = IgniteSpring.start(configuration, file.context());
+            Ignite ignite = IgniteSpring.start(file.configuration(), file.context());
             RunningNode node = new RunningNode(ignite);
             Ignition.addListener((stoppedName, state) -> {
                 boolean own = java.util.Objects.equals(stoppedName, ignite.name());

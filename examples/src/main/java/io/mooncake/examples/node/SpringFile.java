@@ -48,6 +48,12 @@ public record SpringFile(Path path, GenericApplicationContext context, IgniteCon
         return new SpringFile(path, context, context.getBean(names[0], IgniteConfiguration.class));
     }
 
+    /** Calls the node {@code name}, whatever the file says. */
+    void rename(String name) {
+        configuration.setIgniteInstanceName(name);
+        configuration.setConsistentId(name);
+    }
+
     /** Stack trace of what Spring said, for those who ask by {@code --trace}. */
     static void trace(Refusal refusal, PrintWriter err) {
         if (refusal.getCause() != null) {
