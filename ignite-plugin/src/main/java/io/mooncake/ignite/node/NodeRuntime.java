@@ -3,9 +3,11 @@ package io.mooncake.ignite.node;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.adapter.IgniteAdapter;
+import io.mooncake.ignite.config.MemoryPlan;
 import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.feed.FeedService;
@@ -85,9 +87,19 @@ public final class NodeRuntime implements NodeServices {
     /** Lets the parts change Ignite's configuration. */
     public void initExtensions() {
         LOG.info("Mooncake on node {}: {}", nodeName(config), settings);
-        LOG.info("Mooncake's memory plan: {}", settings.memoryPlan());
         for (NodeComponent component : components) {
             component.initExtensions(this, config);
+        }
+        // Again, because parts may have added regions.
+        MemoryPlan plan = MemoryPlan.of(
+                config,
+                settings.dramBytes(),
+                settings.extensions().stream()
+                        .mapToLong(NodeExtension::offHeapBytes)
+                        .sum());
+        LOG.info("Mooncake's memory plan: {}", plan);
+        if (!plan.fits()) {
+            refuse("memory plan: " + plan + " (expected: a sum within the machine or container)");
         }
     }
 
