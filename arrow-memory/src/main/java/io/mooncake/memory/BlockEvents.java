@@ -53,8 +53,9 @@ final class BlockEvents {
             for (BlockListener listener : listeners) {
                 try {
                     event.accept(listener);
-                } catch (RuntimeException | LinkageError | StackOverflowError e) {
-                    // Whatever one listener throws: the others, and the events behind, must not wait for ever.
+                } catch (Throwable e) {
+                    // Whatever one listener throws, errors included: the others, and the events behind, must not wait
+                    // for ever.
                     errors.increment();
                     if (errors.sum() == 1) {
                         LOG.warn("A block listener threw; further ones are counted only", e);

@@ -195,7 +195,16 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         if (!(prefix instanceof LocalLease lease) || lease.pool() != this) {
             throw MooncakeException.invalid("prefix", prefix, "a lease of pool " + name);
         }
-        lease.requireOpen();
+        handles.enter(); // the lease may be closed, and the pool with it, by another thread
+        try {
+            lease.requireOpen();
+            return writer(tenant, lease, tokens);
+        } finally {
+            handles.leave();
+        }
+    }
+
+    private BlockWriter writer(Tenant tenant, LocalLease lease, int[] tokens) {
         BlockKey root = root(tenant);
         int whole = lease.wholeBlocks();
         if (whole > 0 && !lease.root().equals(root)) {
@@ -269,11 +278,16 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
 
     /** Holds a block in place for somebody who reads it from outside; null when it is not here. */
     public @Nullable PinnedBlock pin(BlockKey key) {
-        handles.requireOpen();
-        int slot = store.leaseByKey(key);
-        if (slot == BlockSlab.NONE) {
-            return null;
+        handles.enter();
+        try {
+            int slot = store.leaseByKey(key);
+            return slot == BlockSlab.NONE ? null : pinned(slot);
+        } finally {
+            handles.leave();
         }
+    }
+
+    private StorePin pinned(int slot) {
         store.touch(slot, store.nanoClock.getAsLong());
         StorePin pin = new StorePin(this, slot);
         try {
@@ -322,11 +336,16 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         if (depth < 0 || depth >= MAX_PROMPT_TOKENS) {
             throw MooncakeException.invalid("depth", depth, "0.." + (MAX_PROMPT_TOKENS - 1));
         }
-        handles.requireOpen();
-        int slot = store.allocate();
-        if (slot == BlockSlab.NONE) {
-            return null;
+        handles.enter(); // evicting reads headers
+        try {
+            int slot = store.allocate();
+            return slot == BlockSlab.NONE ? null : incoming(slot, key, parent, depth, tokens, tenant);
+        } finally {
+            handles.leave();
         }
+    }
+
+    private StoreIncoming incoming(int slot, BlockKey key, BlockKey parent, int depth, int[] tokens, Tenant tenant) {
         StoreIncoming incoming = new StoreIncoming(this, slot, key, parent, depth, tokens, tenant.name());
         try {
             handles.open(incoming, StoreIncoming.KIND);
@@ -357,8 +376,12 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
 
     /** The same with what operators want to know. */
     public void forEachView(Consumer<BlockView> consumer) {
-        handles.requireOpen();
-        store.snapshot(views -> views.forEach(consumer));
+        handles.enter();
+        try {
+            store.snapshot(views -> views.forEach(consumer));
+        } finally {
+            handles.leave();
+        }
     }
 
     /** Counters now. */

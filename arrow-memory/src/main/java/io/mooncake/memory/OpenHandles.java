@@ -7,20 +7,22 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Counts what a pool has handed out and is owed a close for. With leak debugging (system property {@code mooncake.leakDebug}) it also keeps
- * the stack trace of each opening. When the pool is closed and the last handle has come back, {@code whenQuiet} runs once: only then may the
- * memory go.
+ * Counts what a pool has handed out and is owed a close for, and the calls that are reading its memory. With leak debugging (system
+ * property {@code mooncake.leakDebug}) it also keeps the stack trace of each opening. When the pool is closed, the last handle has come back
+ * and the last call has ended, {@code whenQuiet} runs once: only then may the memory go.
  *
  * <p>Threading: safe for all threads.
  */
 final class OpenHandles {
     private static final long CLOSED = Long.MIN_VALUE;
+    private static final long CALL = 1L << 32;
+    private static final long HANDLES = CALL - 1;
     private static final int MAX_REPORTED = 20;
 
     private final String pool;
     private final boolean debug;
     private final Runnable whenQuiet;
-    /** Open handles; the sign bit says that the pool is closed. */
+    /** Open handles in the lower half, calls under way in the upper; the sign bit says that the pool is closed. */
     private final AtomicLong state = new AtomicLong();
 
     private final ConcurrentHashMap<Object, Throwable> sites = new ConcurrentHashMap<>();
@@ -33,15 +35,35 @@ final class OpenHandles {
 
     /** Counts a handle of {@code kind} in; ILLEGAL_STATE when the pool is closed. */
     void open(Object handle, String kind) {
+        add(1);
+        if (debug) {
+            sites.put(handle, site(kind));
+        }
+    }
+
+    /** Keeps the memory for a call that reads it and has no handle yet; ILLEGAL_STATE when the pool is closed. Owes a {@link #leave}. */
+    void enter() {
+        add(CALL);
+    }
+
+    /** Ends {@link #enter}. */
+    void leave() {
+        subtract(CALL);
+    }
+
+    private void add(long what) {
         long now;
         do {
             now = state.get();
             if (now < 0) {
                 throw closedError();
             }
-        } while (!state.compareAndSet(now, now + 1));
-        if (debug) {
-            sites.put(handle, site(kind));
+        } while (!state.compareAndSet(now, now + what));
+    }
+
+    private void subtract(long what) {
+        if (state.addAndGet(-what) == CLOSED) {
+            whenQuiet.run();
         }
     }
 
@@ -58,9 +80,7 @@ final class OpenHandles {
         if (debug) {
             sites.remove(handle);
         }
-        if (state.decrementAndGet() == CLOSED) {
-            whenQuiet.run();
-        }
+        subtract(1);
     }
 
     void requireOpen() {
@@ -70,7 +90,7 @@ final class OpenHandles {
     }
 
     long count() {
-        return state.get() & ~CLOSED;
+        return state.get() & HANDLES;
     }
 
     boolean debug() {
