@@ -109,6 +109,8 @@ public record BenchmarkReport(
             return String.format(Locale.ROOT, "%.0f", value);
         }
         return String.format(
-                Locale.ROOT, size >= 100 ? "%.0f" : size >= 10 ? "%.1f" : size >= 0.1 ? "%.3f" : "%.4f", value);
+                Locale.ROOT,
+                size >= 100 ? "%.0f" : size >= 10 ? "%.1f" : size >= 1 ? "%.2f" : size >= 0.1 ? "%.3f" : "%.4f",
+                value);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.examples.report;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
@@ -46,24 +47,21 @@ public final class Plots {
         int top = 16;
         int bottom = height - 34;
         Svg svg = new Svg(WIDTH, height, title);
-        double low = Math.floor(Math.log10(pairs.stream()
-                .mapToDouble(p -> Math.min(p.with(), p.without()))
-                .min()
-                .orElse(1)));
-        double high = Math.ceil(Math.log10(pairs.stream()
-                .mapToDouble(p -> Math.max(p.with(), p.without()))
-                .max()
-                .orElse(10)));
-        double scale = (bottom - top) / Math.max(1, high - low);
-        for (double power = low; power <= high; power++) {
-            for (int step : new int[] {1, 2, 5}) {
-                double exponent = power + Math.log10(step);
-                if (exponent <= high) {
-                    double y = bottom - (exponent - low) * scale;
-                    svg.line("grid", LEFT, y, WIDTH - RIGHT, y);
-                    svg.label("tick", LEFT - 8, y + 4, "end", millis(Math.pow(10, power) * step));
-                }
-            }
+        List<Double> ticks = ladder(
+                pairs.stream()
+                        .mapToDouble(p -> Math.min(p.with(), p.without()))
+                        .min()
+                        .orElse(1),
+                pairs.stream()
+                        .mapToDouble(p -> Math.max(p.with(), p.without()))
+                        .max()
+                        .orElse(10));
+        double low = Math.log10(ticks.get(0));
+        double scale = (bottom - top) / (Math.log10(ticks.get(ticks.size() - 1)) - low);
+        for (double tick : ticks) {
+            double y = bottom - (Math.log10(tick) - low) * scale;
+            svg.line("grid", LEFT, y, WIDTH - RIGHT, y);
+            svg.label("tick", LEFT - 8, y + 4, "end", millis(tick));
         }
         double step = (double) (WIDTH - LEFT - RIGHT) / Math.max(1, pairs.size());
         for (int i = 0; i < pairs.size(); i++) {
@@ -146,6 +144,25 @@ public final class Plots {
         int every = Math.max(1, (int) Math.ceil(count / 40.0));
         if (index % every == 0) {
             svg.label("tick", x, y, "middle", label);
+        }
+    }
+
+    /** Round numbers 1, 2, 5, 10, ... from the last one at or below {@code min} to the first one at or above {@code max}; two at least. */
+    static List<Double> ladder(double min, double max) {
+        List<Double> ticks = new ArrayList<>();
+        double power = Math.pow(10, Math.floor(Math.log10(Math.max(min, 1e-3))));
+        while (true) {
+            for (int step : new int[] {1, 2, 5}) {
+                double tick = power * step;
+                if (tick <= min) {
+                    ticks.clear();
+                }
+                ticks.add(tick);
+                if (tick >= max && ticks.size() > 1) {
+                    return ticks;
+                }
+            }
+            power *= 10;
         }
     }
 
