@@ -25,6 +25,11 @@ public record LoadReport(
         shares = List.copyOf(shares);
     }
 
+    /** The same of {@code other}. */
+    public LoadReport from(UUID other) {
+        return new LoadReport(other, sequence, prefillTokensPerSecond, fetchBytesPerSecond, holdNanos, shares);
+    }
+
     /**
      * What one router has running there.
      *

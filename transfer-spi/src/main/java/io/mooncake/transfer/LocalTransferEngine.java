@@ -313,6 +313,11 @@ final class LocalTransferEngine implements TransferEngine {
     }
 
     @Override
+    public void peerBack(UUID incarnation) {
+        gone.remove(incarnation);
+    }
+
+    @Override
     public TransferStatistics statistics() {
         return counters.snapshot();
     }

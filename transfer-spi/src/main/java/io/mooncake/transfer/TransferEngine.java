@@ -86,6 +86,12 @@ public interface TransferEngine extends AutoCloseable {
     /** Declares an incarnation dead: its leases end, its connections close, requests to it fail at once. */
     void peerGone(UUID incarnation);
 
+    /**
+     * Takes {@link #peerGone} back: the cluster had lost that life of a peer, and has it again, as when a client of Ignite reconnects. What
+     * ended stays ended; new connections and requests work.
+     */
+    void peerBack(UUID incarnation);
+
     /** Counters since start. */
     TransferStatistics statistics();
 

@@ -342,6 +342,27 @@ abstract class TransferContract {
     }
 
     @Test
+    void peerBack_afterGoneBothWays_worksAgainButOldLeasesStayEnded() {
+        leases.put(1, 0, 1 << 20, 1 << 18);
+        ownerMemory.fill(1, 0, 1 << 20);
+        RemoteLease old = lease(1);
+        owner.peerGone(reader.incarnation());
+        reader.peerGone(owner.incarnation());
+        await(() -> leases.pinned.get() == 0);
+
+        owner.peerBack(reader.incarnation());
+        reader.peerBack(owner.incarnation());
+
+        RemoteLease fresh = lease(1);
+        assertThat(leases.pinned.get()).isEqualTo(1);
+        assertThat(readAll(fresh)).containsExactly(TransferStatus.COMPLETED);
+        old.close();
+        assertThat(readAll(old)).containsExactly(TransferStatus.LEASE_EXPIRED);
+        fresh.close();
+        await(() -> leases.pinned.get() == 0);
+    }
+
+    @Test
     void batchTransferSyncRead_interrupted_isCanceledAndKeepsTheFlag() {
         RemoteHandle handle = handle(0, 1000, false);
         assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.COMPLETED);

@@ -40,10 +40,10 @@ import org.jspecify.annotations.Nullable;
 public final class ClusterRouter implements RequestRouter {
     private @Nullable Parts parts;
 
-    /** What exists from start on. */
+    /** What exists from start on. {@code router} names this router in loads: the node's first id, kept when a client reconnects. */
     private record Parts(
             NodeServices services,
-            UUID nodeId,
+            UUID router,
             Conductor conductor,
             Matches matches,
             JobRunner runner,
@@ -51,13 +51,13 @@ public final class ClusterRouter implements RequestRouter {
 
     @Override
     public void start(NodeServices services) {
-        UUID nodeId = services.adapter().localNodeId();
-        ClusterState state = new ClusterState(nodeId);
-        NodeMeter meter = new NodeMeter(nodeId, ConductorSettings.DEFAULT, services.nanoClock());
+        UUID router = services.adapter().localNodeId();
+        ClusterState state = new ClusterState(router);
+        NodeMeter meter = new NodeMeter(router, ConductorSettings.DEFAULT, services.nanoClock());
         LoadExchange exchange = new LoadExchange(services, state, meter);
         parts = new Parts(
                 services,
-                nodeId,
+                router,
                 new Conductor(state, ConductorSettings.DEFAULT),
                 new Matches(services),
                 new JobRunner(services, meter),
@@ -119,7 +119,7 @@ public final class ClusterRouter implements RequestRouter {
             byte[] request = on.services
                     .adapter()
                     .marshal(new RoutedRequest(
-                            on.nodeId, route, decision(route, estimate), estimate.computeTokens(), job));
+                            on.router, route, decision(route, estimate), estimate.computeTokens(), job));
             IgniteFuture<byte[]> sent = ignite.compute(ignite.cluster().forNodeId(node))
                     .withNoFailover()
                     .withTimeout(Math.max(1, route.timeout().toMillis()))
@@ -170,10 +170,11 @@ public final class ClusterRouter implements RequestRouter {
         Parts on = parts();
         Map<UUID, Integer> byNode = on.matches.byNode(pool, tokens);
         int reusable = on.matches.request(pool, tokens.length).reusableTokens();
+        UUID local = on.services.adapter().localNodeId();
         List<Explanation.Match> found = new ArrayList<>();
         byNode.forEach((node, matched) -> {
             if (matched > 0) {
-                found.add(new Explanation.Match(node, matched, node.equals(on.nodeId)));
+                found.add(new Explanation.Match(node, matched, node.equals(local)));
             }
         });
         found.sort(Comparator.comparingInt(Explanation.Match::tokens)

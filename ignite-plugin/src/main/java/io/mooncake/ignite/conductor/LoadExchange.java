@@ -121,7 +121,8 @@ final class LoadExchange implements Members.Listener {
             }
             publishedChanges = changes;
             publishedTicks = 0;
-            LoadReport report = meter.report();
+            // A client that reconnected has another id than at its start.
+            LoadReport report = meter.report().from(services.adapter().localNodeId());
             state.report(report);
             services.engine().control().publish(TOPIC, LoadReportDescriptor.encode(report));
         } catch (RuntimeException e) {

@@ -28,6 +28,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
@@ -221,7 +222,7 @@ public final class NodeRuntime implements NodeServices {
         }
     }
 
-    private void tellFetched(java.util.UUID holder, long bytes, long nanos) {
+    private void tellFetched(UUID holder, long bytes, long nanos) {
         for (FetchListener listener : fetchListeners) {
             listener.onFetched(holder, bytes, nanos);
         }
@@ -343,7 +344,11 @@ public final class NodeRuntime implements NodeServices {
         return System::nanoTime;
     }
 
-    /** Keeps feed and engine in step with the topology. */
+    /**
+     * Keeps feed and engine in step with the topology. A client that reconnects leaves as one node and joins as another with the same
+     * engine, so the engine is told of a life that ended only while no member has it; both ways under this object's lock, so that the
+     * last word is the topology's.
+     */
     private final class FeedMembers implements Members.Listener {
         private final TransferEngine engine;
         private final FeedService running;
@@ -355,6 +360,10 @@ public final class NodeRuntime implements NodeServices {
 
         @Override
         public void onJoined(Member member) {
+            // Before anybody subscribes to it.
+            synchronized (this) {
+                engine.peerBack(member.address().incarnation());
+            }
             if (!member.local() && member.role() == Role.STORE) {
                 running.follow(member.nodeId(), member.address(), indexes.sinks(member));
             }
@@ -364,7 +373,14 @@ public final class NodeRuntime implements NodeServices {
         public void onLeft(Member member) {
             running.unfollow(member.nodeId());
             if (!member.local()) {
-                threads.workers().execute(() -> engine.peerGone(member.address().incarnation()));
+                threads.workers().execute(() -> endLife(member.address().incarnation()));
+            }
+        }
+
+        private synchronized void endLife(UUID incarnation) {
+            if (members.all().stream()
+                    .noneMatch(member -> member.address().incarnation().equals(incarnation))) {
+                engine.peerGone(incarnation);
             }
         }
     }

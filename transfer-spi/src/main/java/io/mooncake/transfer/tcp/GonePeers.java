@@ -17,6 +17,10 @@ public final class GonePeers {
         }
     }
 
+    public synchronized void remove(UUID incarnation) {
+        gone.remove(incarnation);
+    }
+
     public synchronized boolean contains(UUID incarnation) {
         return gone.contains(incarnation);
     }

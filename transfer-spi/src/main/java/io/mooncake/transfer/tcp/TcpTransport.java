@@ -97,6 +97,7 @@ public final class TcpTransport implements Transport {
         if (link == null) {
             link = links.computeIfAbsent(peer.incarnation(), id -> new TcpPeerLink(sockets, peer, connectionsPerPeer));
             if (closed || gone.contains(peer.incarnation())) {
+                links.remove(peer.incarnation(), link);
                 link.close();
             }
         }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.Role;
+import io.mooncake.ignite.Route;
+import io.mooncake.ignite.TestBlocks;
+import io.mooncake.ignite.TestGrid;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
+import org.junit.jupiter.api.Test;
+
+/** A client that the cluster dropped comes back under another node id, with the engine it had: everything works as before. */
+class ClientReconnectTest {
+    private static UUID id(Ignite node) {
+        return node.cluster().localNode().id();
+    }
+
+    /** The servers declare the client failed; it joins anew. */
+    private static void reconnect(Ignite server, Ignite client) {
+        UUID before = id(client);
+        ((TcpDiscoverySpi) server.configuration().getDiscoverySpi()).failNode(before, "a test");
+        TestGrid.await(
+                "the client is back",
+                () -> !id(client).equals(before) && server.cluster().node(id(client)) != null);
+    }
+
+    private static void awaitMatch(Ignite node, int[] tokens, int expected) {
+        TestGrid.await(
+                "index knows " + expected + " tokens",
+                () -> Mooncake.of(node).explain("tiny", tokens).matches().stream()
+                        .anyMatch(match -> match.tokens() == expected));
+    }
+
+    @Test
+    void reconnect_observer_followsAndSubmitsAsBefore() throws Exception {
+        try (TestGrid grid = new TestGrid()) {
+            Ignite first = grid.start("a");
+            Ignite client = grid.start("client", config -> config.setClientMode(true)
+                    .setPluginProviders(grid.provider().setDram(null).setPools(List.of())));
+            int[] before = TestBlocks.prompt(1, 100);
+            TestBlocks.store(Mooncake.of(first).pool("tiny"), before);
+            awaitMatch(client, before, 96);
+
+            for (int round = 0; round < 1; round++) {
+                reconnect(first, client);
+                int[] after = TestBlocks.prompt(2 + round, 100);
+                TestBlocks.store(Mooncake.of(first).pool("tiny"), after);
+
+                awaitMatch(client, after, 96);
+                awaitMatch(client, before, 96);
+                assertThat(Mooncake.of(client).storeNodes()).containsExactly(id(first));
+                assertThat(Mooncake.of(client)
+                                .submit(Route.of("tiny", after), context -> context.decision()
+                                        .localTokens())
+                                .toCompletableFuture()
+                                .get(10, TimeUnit.SECONDS))
+                        .isEqualTo(96);
+            }
+        }
+    }
+
+    @Test
+    void reconnect_computeClient_fetchesRunsJobsAndReportsLoad() throws Exception {
+        try (TestGrid grid = new TestGrid()) {
+            Ignite first = grid.start("a");
+            Ignite client = grid.start("client", config -> config.setClientMode(true)
+                    .setPluginProviders(grid.provider().setRole(Role.COMPUTE)));
+            TestGrid.await("two members", () -> Mooncake.of(first).storeNodes().size() == 2);
+
+            reconnect(first, client);
+            int[] after = TestBlocks.prompt(3, 100);
+            TestBlocks.store(Mooncake.of(first).pool("tiny"), after);
+            awaitMatch(client, after, 96);
+            assertThat(TestBlocks.take(Mooncake.of(client).pool("tiny"), after))
+                    .isEqualTo(new TestBlocks.Taken(96, 0, 96, "NONE"));
+            TestGrid.await(
+                    "the server knows its new id",
+                    () -> Mooncake.of(first).storeNodes().contains(id(client)));
+            assertThat(Mooncake.of(client).explain("tiny", after).matches())
+                    .anyMatch(match -> match.local() && match.nodeId().equals(id(client)));
+            UUID ran = Mooncake.of(first)
+                    .submit(
+                            Route.of("tiny", after).onNode(id(client)),
+                            context -> context.ignite().cluster().localNode().id())
+                    .toCompletableFuture()
+                    .get(10, TimeUnit.SECONDS);
+            assertThat(ran).isEqualTo(id(client));
+
+            // What others send to it is seen by all routers: a request of its own counts at the server.
+            var running = Mooncake.of(client).submit(Route.of("tiny", after).onNode(id(client)), context -> {
+                Thread.sleep(3_000);
+                return 1;
+            });
+            TestGrid.await(
+                    "its load is seen",
+                    () -> Mooncake.of(first)
+                                    .decide(Route.of("tiny", after).onNode(id(client)))
+                                    .inFlight()
+                            == 1);
+            running.toCompletableFuture().get(10, TimeUnit.SECONDS);
+        }
+    }
+}
