@@ -55,7 +55,8 @@ public final class NodeProcesses implements AutoCloseable {
         return Path.of(System.getProperty("mooncake.home"), "it", "scenarios", "src", "test", "resources", name);
     }
 
-    private static int freePort() throws IOException {
+    /** A port free now, with room above it for a range. */
+    public static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             // Ignite tries a range upwards, so leave room below the end.
             return Math.min(socket.getLocalPort(), 65_000);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.it.coreonly;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.it.support.NodeProcesses;
+import io.mooncake.testkit.ForkedJvm;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A class path with ignite-core and nothing else of Ignite: everything but SQL works, and the log says that SQL is not there. */
+class CoreOnlyIT {
+    private static final List<String> NOT_CORE =
+            List.of("ignite-indexing", "ignite-spring", "ignite-slf4j", "/h2", "spring-", "lucene", "djl", "pytorch");
+
+    @Test
+    void start_coreAlone_poolAndRoutingWork(@TempDir Path folder) throws Exception {
+        try (ForkedJvm node = ForkedJvm.of(CoreOnlyNode.class.getName())
+                .jvmArguments("-Xmx256m")
+                .property("java.io.tmpdir", folder.toString())
+                .classPath(entry -> NOT_CORE.stream().noneMatch(entry::contains))
+                .arguments(Integer.toString(NodeProcesses.freePort()))
+                .start()) {
+            assertThat(node.exitCode(Duration.ofSeconds(120))).as(node.output()).isZero();
+            assertThat(node.output()).contains("CORE OK", "SQL");
+        }
+    }
+}
