@@ -11,6 +11,7 @@ import io.mooncake.ignite.Route;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -103,7 +104,10 @@ final class RequestRunner {
     }
 
     private static String reason(Throwable error) {
-        Throwable told = error instanceof ExecutionException && error.getCause() != null ? error.getCause() : error;
+        Throwable told = error;
+        while ((told instanceof ExecutionException || told instanceof CompletionException) && told.getCause() != null) {
+            told = told.getCause();
+        }
         return told.getMessage() == null ? told.toString() : told.getMessage();
     }
 
