@@ -123,7 +123,7 @@ final class ControlLoop implements AutoCloseable {
                     poller = poller();
                 }
                 poller.poll(pause());
-                drainWakeup();
+                drainWakeup(poller.pollin(0));
                 runTasks();
                 if (!changed) {
                     receive(poller);
@@ -162,8 +162,9 @@ final class ControlLoop implements AutoCloseable {
         return tasks.isEmpty() && !changed ? Math.max(0, pause) : 0;
     }
 
-    private void drainWakeup() throws IOException {
-        if (signalled.get()) {
+    /** A byte may also come after its task was done: who added it sets the signal first. */
+    private void drainWakeup(boolean readable) throws IOException {
+        if (readable || signalled.get()) {
             ByteBuffer sink = ByteBuffer.allocate(16);
             while (wakeup.source().read(sink) > 0) {
                 sink.clear();
