@@ -52,6 +52,12 @@ final class CallFailures {
                 failure);
     }
 
+    /** What a caller gets whose own node stops: Ignite cancels its requests. */
+    static MooncakeException stopping(Throwable failure) {
+        return new MooncakeException(
+                MooncakeException.Code.PEER_UNREACHABLE, "this node stops and no longer waits for the answer", failure);
+    }
+
     private static MooncakeException lost(UUID node, Throwable failure) {
         return new MooncakeException(
                 MooncakeException.Code.PEER_UNREACHABLE,

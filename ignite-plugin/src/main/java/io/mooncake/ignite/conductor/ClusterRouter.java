@@ -155,7 +155,10 @@ public final class ClusterRouter implements RequestRouter {
                     .adapter()
                     .unmarshal(done.get(), loader == null ? ClusterRouter.class.getClassLoader() : loader);
         } catch (IgniteCheckedException | RuntimeException e) {
-            result.completeExceptionally(CallFailures.of(e, on.services.ignite(), node, route));
+            result.completeExceptionally(
+                    on.runner.stopping()
+                            ? CallFailures.stopping(e)
+                            : CallFailures.of(e, on.services.ignite(), node, route));
             return;
         }
         if (outcome.failure() != null) {

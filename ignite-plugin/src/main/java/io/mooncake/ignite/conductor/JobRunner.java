@@ -32,6 +32,11 @@ final class JobRunner {
         stopping = true;
     }
 
+    /** Whether this node stops. */
+    boolean stopping() {
+        return stopping;
+    }
+
     /**
      * Runs a serialised {@link RoutedRequest}.
      *

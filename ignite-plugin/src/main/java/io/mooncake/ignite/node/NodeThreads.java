@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class NodeThreads implements AutoCloseable {
     private static final int WORKERS = 8;
     private static final long IDLE_SECONDS = 30;
+    private static final long DRAIN_SECONDS = 2;
 
     private final ScheduledThreadPoolExecutor scheduler;
     private final ThreadPoolExecutor workers;
@@ -49,9 +50,18 @@ final class NodeThreads implements AutoCloseable {
         return workers;
     }
 
+    /** Work that waits is still done, for somebody may wait for it; what takes longer than some seconds is interrupted. */
     @Override
     public void close() {
         scheduler.shutdownNow();
+        workers.shutdown();
+        try {
+            if (workers.awaitTermination(DRAIN_SECONDS, TimeUnit.SECONDS)) {
+                return;
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
         workers.shutdownNow();
     }
 }

@@ -128,12 +128,13 @@ public final class ClusterKvPool implements KvPool {
             }
             try {
                 UUID holder = best.get().nodeId();
-                reason = fetchRun(wanted, match, from + best.get().blocks(), holder, deadline);
-                if (reason == MissReason.NO_MEMORY) {
-                    return reason;
+                MissReason failure = fetchRun(wanted, match, from + best.get().blocks(), holder, deadline);
+                if (failure == MissReason.NO_MEMORY) {
+                    return failure;
                 }
-                if (reason != MissReason.NONE) {
+                if (failure != MissReason.NONE) {
                     failed.add(holder);
+                    reason = failure;
                 }
             } finally {
                 shared.flights.end(first);

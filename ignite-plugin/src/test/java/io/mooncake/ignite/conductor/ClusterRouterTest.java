@@ -247,6 +247,29 @@ class ClusterRouterTest {
                 .isIn(id(first), id(second));
     }
 
+    @Test
+    void submit_ownNodeStopsMeanwhile_peerUnreachable() {
+        Ignite router = grid.start("router", config -> config.setClientMode(true)
+                .setPluginProviders(grid.provider().setDram(null).setPools(List.of())));
+        GATES.put("own-stop", new CountDownLatch(1));
+        Mooncake mooncake = Mooncake.of(router);
+        TestGrid.await("the pool is known", () -> mooncake.storeNodes().contains(id(first)));
+        CompletionStage<?> answer =
+                mooncake.submit(Route.of(POOL, new int[] {1}).onNode(id(first)), waitFor("own-stop"));
+        TestGrid.await("the job runs", () -> GATES.containsKey("own-stop-running"));
+
+        Ignition.stop(router.name(), true);
+
+        try {
+            assertCode(answer, MooncakeException.Code.PEER_UNREACHABLE);
+            assertCode(
+                    mooncake.submit(Route.of(POOL, new int[] {1}), context -> 1),
+                    MooncakeException.Code.PEER_UNREACHABLE);
+        } finally {
+            GATES.get("own-stop").countDown();
+        }
+    }
+
     private static RoutedJob<Integer> waitFor(String gate) {
         return context -> {
             GATES.put(gate + "-running", new CountDownLatch(0));

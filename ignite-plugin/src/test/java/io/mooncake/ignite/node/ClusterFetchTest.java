@@ -87,6 +87,20 @@ class ClusterFetchTest {
     }
 
     @Test
+    void acquire_nobodyHasTheRest_saysSo() {
+        try (TestGrid grid = new TestGrid()) {
+            Ignite first = grid.start("a");
+            Ignite second = grid.start("b");
+            int[] tokens = TestBlocks.prompt(8, 161);
+            TestBlocks.store(Mooncake.of(first).pool("tiny"), java.util.Arrays.copyOf(tokens, 64));
+            awaitIndexed(second, tokens, 64);
+            assertThat(TestBlocks.take(Mooncake.of(second).pool("tiny"), tokens))
+                    .isEqualTo(new Taken(64, 0, 64, "NOT_CACHED"));
+            assertThat(Mooncake.of(second).statistics().misses()).containsEntry("NOT_CACHED", 1L);
+        }
+    }
+
+    @Test
     void acquire_manyAtOnce_fetchOnce() throws Exception {
         try (TestGrid grid = new TestGrid()) {
             Ignite first = grid.start("a");

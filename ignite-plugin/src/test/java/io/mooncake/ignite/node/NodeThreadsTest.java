@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class NodeThreadsTest {
+    @Test
+    void close_workIsQueued_isDoneBecauseSomebodyMayWaitForIt() {
+        NodeThreads threads = new NodeThreads("test");
+        AtomicInteger done = new AtomicInteger();
+        for (int i = 0; i < 100; i++) {
+            threads.workers().execute(() -> {
+                try {
+                    Thread.sleep(5);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+                done.incrementAndGet();
+            });
+        }
+
+        threads.close();
+
+        assertThat(done).hasValue(100);
+    }
+
+    @Test
+    void close_workIsStuck_isInterruptedInTime() throws InterruptedException {
+        NodeThreads threads = new NodeThreads("test");
+        CountDownLatch interrupted = new CountDownLatch(1);
+        CountDownLatch running = new CountDownLatch(1);
+        threads.workers().execute(() -> {
+            running.countDown();
+            try {
+                Thread.sleep(60_000);
+            } catch (InterruptedException e) {
+                interrupted.countDown();
+            }
+        });
+        assertThat(running.await(10, TimeUnit.SECONDS)).isTrue();
+
+        long before = System.nanoTime();
+        threads.close();
+
+        assertThat(interrupted.await(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(System.nanoTime() - before).isLessThan(TimeUnit.SECONDS.toNanos(8));
+    }
+}
