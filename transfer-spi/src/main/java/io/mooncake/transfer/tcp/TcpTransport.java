@@ -106,8 +106,17 @@ public final class TcpTransport implements Transport {
         for (int i = 0; i < helping; i++) {
             help(link, batch, left);
         }
-        drive(link, batch, true);
-        awaitHelpers(left);
+        boolean driven = false;
+        try {
+            drive(link, batch, true);
+            driven = true;
+        } finally {
+            if (!driven) {
+                // An error of this JVM: helpers take nothing more.
+                batch.abort(TransferStatus.CANCELED);
+            }
+            awaitHelpers(left);
+        }
         if (!batch.done()) {
             // A helper broke after our share was done, and gave slices back.
             drive(link, batch, true);
@@ -124,8 +133,8 @@ public final class TcpTransport implements Transport {
                     left.countDown();
                 }
             });
-        } catch (RejectedExecutionException e) {
-            // All helpers are busy: the caller moves the bytes alone.
+        } catch (RejectedExecutionException | OutOfMemoryError e) {
+            // All helpers are busy, or there is no room for a thread: the caller moves the bytes alone.
             left.countDown();
         }
     }
