@@ -8,6 +8,7 @@ import io.mooncake.djl.llama.LlamaModel;
 import io.mooncake.djl.llama.LlamaState;
 import io.mooncake.memory.BlockLayout;
 import io.mooncake.memory.BlockWriter;
+import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.KvPool;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PrefixLease;
@@ -35,12 +36,20 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ChatEngine implements AutoCloseable {
     private final LlamaModel model;
+    private final @Nullable KvIdentity identity;
     private final ReentrantLock turn = new ReentrantLock(true);
     private @Nullable LlamaState state;
     private volatile boolean closed;
 
+    /** For pools that the caller knows to be this model's: of a pool's identity only the shape is checked. */
     public ChatEngine(LlamaModel model) {
+        this(model, null);
+    }
+
+    /** @param identity what a pool must hold; blocks of another model of the same shape would be taken for its own */
+    public ChatEngine(LlamaModel model, @Nullable KvIdentity identity) {
         this.model = model;
+        this.identity = identity;
     }
 
     /** The model. */
@@ -58,25 +67,32 @@ public final class ChatEngine implements AutoCloseable {
      */
     public Generation generate(GenerationRequest request, KvPool pool, Deadline deadline) {
         long start = System.nanoTime();
-        requireFit(request, pool);
+        // A copy: blocks are named by these ids, and a caller that changed its array while they are computed would
+        // store
+        // them under a wrong name.
+        int[] prompt = request.prompt().clone();
+        requireFit(prompt, pool);
         takeTurn(deadline);
         try {
             requireOpen();
             long begun = System.nanoTime();
             try (PrefixLease lease = request.lookup()
-                    ? pool.acquire(request.prompt(), deadline.atMost(request.lookupTimeout()))
+                    ? pool.acquire(prompt, deadline.atMost(request.lookupTimeout()))
                     : pool.withoutLookup()) {
-                return new Run(request, pool, lease, deadline, start, begun).generate();
+                return new Run(request, prompt, pool, lease, deadline, start, begun).generate();
             }
         } finally {
             turn.unlock();
         }
     }
 
-    private void requireFit(GenerationRequest request, KvPool pool) {
+    private void requireFit(int[] prompt, KvPool pool) {
         int context = model.config().contextTokens();
-        if (request.prompt().length >= context) {
-            throw MooncakeException.invalid("prompt", request.prompt().length + " tokens", "1.." + (context - 1));
+        if (prompt.length >= context) {
+            throw MooncakeException.invalid("prompt", prompt.length + " tokens", "1.." + (context - 1));
+        }
+        if (identity != null && !identity.equals(pool.identity())) {
+            throw MooncakeException.invalid("pool " + pool.name(), pool.identity(), "a pool of " + identity);
         }
         BlockLayout layout = pool.layout();
         if (layout.layers() != model.config().layers()
@@ -174,9 +190,16 @@ public final class ChatEngine implements AutoCloseable {
         private final MissReason missReason;
         private int count;
 
-        Run(GenerationRequest request, KvPool pool, PrefixLease lease, Deadline deadline, long start, long begun) {
+        Run(
+                GenerationRequest request,
+                int[] prompt,
+                KvPool pool,
+                PrefixLease lease,
+                Deadline deadline,
+                long start,
+                long begun) {
             this.request = request;
-            this.prompt = request.prompt();
+            this.prompt = prompt;
             this.pool = pool;
             this.lease = lease;
             this.deadline = deadline;
@@ -239,8 +262,7 @@ public final class ChatEngine implements AutoCloseable {
         private void inject(LlamaState sequence) {
             BlockLayout layout = pool.layout();
             for (int block = 0; block < lease.blockCount(); block++) {
-                sequence.tensors()
-                        .readBlock(lease.block(block), layout, block * layout.blockTokens(), lease.blockTokens(block));
+                sequence.readBlock(lease.block(block), layout, block * layout.blockTokens(), lease.blockTokens(block));
             }
             sequence.moveTo(lease.matchedTokens());
         }
@@ -301,7 +323,7 @@ public final class ChatEngine implements AutoCloseable {
             try (BlockWriter writer = pool.extend(lease, known)) {
                 while (writer.hasNext()) {
                     int first = writer.blockIndex() * layout.blockTokens();
-                    sequence.tensors().writeBlock(writer.next(), layout, first, layout.blockTokens());
+                    sequence.writeBlock(writer.next(), layout, first, layout.blockTokens());
                 }
                 return writer.publish();
             }

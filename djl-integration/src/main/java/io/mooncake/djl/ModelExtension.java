@@ -235,6 +235,7 @@ public final class ModelExtension implements NodeExtension {
         }
         long start = System.nanoTime();
         try (GgufFile file = GgufFile.open(path())) {
+            requireUnchanged(file, known);
             model = LlamaModel.load(new LlamaGguf(file), known.config(), blockTokens);
         }
         log.accept(String.format(
@@ -253,11 +254,22 @@ public final class ModelExtension implements NodeExtension {
             if (selfTest) {
                 prove(known, model, log);
             }
-            engine = new ChatEngine(model);
+            engine = new ChatEngine(model, known.identity());
             engine.reserve(RESERVED_TOKENS);
         } catch (RuntimeException e) {
             stop();
             throw e;
+        }
+    }
+
+    /** Other weights under the digest that was read before would share their KV with nodes that have the right ones. */
+    private static void requireUnchanged(GgufFile file, Header known) {
+        String digest = file.sha256();
+        if (!digest.equals(known.identity().modelDigest())) {
+            throw new MooncakeException(
+                    Code.MODEL_REFUSED,
+                    file.path() + ": SHA-256 " + digest + " (expected: "
+                            + known.identity().modelDigest() + ", as when the node was configured)");
         }
     }
 
@@ -328,6 +340,14 @@ public final class ModelExtension implements NodeExtension {
             throw new MooncakeException(Code.NOT_FOUND, "model " + name + ": its file has no chat template");
         }
         return template;
+    }
+
+    /** Weights and one sequence of the longest context: what it comes to hold besides its pool. */
+    @Override
+    public long offHeapBytes() {
+        LlamaConfig config = header().config();
+        long keysAndValues = 2L * config.layers() * config.kvHeads() * config.headSize() * Float.BYTES;
+        return weightBytes() + keysAndValues * config.contextTokens();
     }
 
     /** Memory of its weights, in bytes; known before start. */

@@ -308,7 +308,8 @@ public final class LlamaModel implements AutoCloseable {
         }
     }
 
-    private <T extends @Nullable Object> T sharing(Supplier<T> work) {
+    /** Runs {@code work} while nobody can free tensors; ILLEGAL_STATE after close. */
+    <T extends @Nullable Object> T sharing(Supplier<T> work) {
         Lock lock = life.readLock();
         lock.lock();
         try {

@@ -33,16 +33,14 @@ final class LlamaPredictor extends PredictorShell {
         int to = before + inputs.tokens().length;
         try (LlamaState state = model.newState(to)) {
             if (before > 0) {
-                state.tensors()
-                        .copyFrom(
-                                KvTensors.over(inputs.past(), config.layers(), config.kvHeads(), config.headSize()),
-                                before);
+                state.copyFrom(
+                        KvTensors.over(inputs.past(), config.layers(), config.kvHeads(), config.headSize()), before);
                 state.moveTo(before);
             }
             int[] tokens = new int[to];
             System.arraycopy(inputs.tokens(), 0, tokens, before, inputs.tokens().length);
             NDArray logits = join(model.rows(state, tokens, to, want), owner);
-            return new CausalLMOutput(logits, state.handOver(owner));
+            return new CausalLMOutput(logits, model.sharing(() -> state.handOver(owner)));
         }
     }
 

@@ -9,6 +9,9 @@ import ai.djl.ndarray.types.DataType;
 import ai.djl.ndarray.types.Shape;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.djl.cache.KvTensors;
+import io.mooncake.memory.BlockLayout;
+import java.util.function.Consumer;
+import org.apache.arrow.memory.ArrowBuf;
 
 /**
  * Keys and values of one sequence: two tensors [kvHeads, capacity, headSize] a layer, preallocated and written in place. Rows at and
@@ -59,8 +62,40 @@ public final class LlamaState implements AutoCloseable {
         return model;
     }
 
-    /** The numbers, for copies from and to cache blocks; borrowed, valid until close. */
-    public KvTensors tensors() {
+    /**
+     * Copies the first {@code tokens} tokens of a cache block to token {@code firstToken} and on.
+     *
+     * @throws MooncakeException ILLEGAL_STATE when this or the model is closed
+     */
+    public void readBlock(ArrowBuf block, BlockLayout layout, int firstToken, int tokens) {
+        copying(to -> to.readBlock(block, layout, firstToken, tokens));
+    }
+
+    /**
+     * Fills the first {@code tokens} tokens of a cache block with token {@code firstToken} and on.
+     *
+     * @throws MooncakeException ILLEGAL_STATE when this or the model is closed
+     */
+    public void writeBlock(ArrowBuf block, BlockLayout layout, int firstToken, int tokens) {
+        copying(from -> from.writeBlock(block, layout, firstToken, tokens));
+    }
+
+    /** Copies the first {@code tokens} tokens of {@code other}. */
+    void copyFrom(KvTensors other, int tokens) {
+        copying(to -> to.copyFrom(other, tokens));
+    }
+
+    /** Copies go by address: nobody may free the tensors meanwhile. */
+    private void copying(Consumer<KvTensors> copy) {
+        model.sharing(() -> {
+            requireOpen();
+            copy.accept(tensors);
+            return null;
+        });
+    }
+
+    /** The numbers by address; borrowed, for the model while it runs a pass and so cannot be closed. */
+    KvTensors tensors() {
         requireOpen();
         return tensors;
     }

@@ -4,6 +4,7 @@ package io.mooncake.djl.llama;
 import ai.djl.engine.Engine;
 import ai.djl.engine.EngineException;
 import ai.djl.pytorch.engine.PtEngine;
+import ai.djl.pytorch.jni.JniUtils;
 import ai.djl.util.Utils;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
@@ -42,7 +43,8 @@ public final class TorchEngine {
      * <p>The first load on a machine unpacks 450 MB into DJL's cache folder. Processes that start together would delete each other's half
      * of it, so they take turns by a file lock.
      *
-     * @throws MooncakeException CONFIGURATION when the native library cannot be loaded or another process holds the lock for long
+     * @throws MooncakeException CONFIGURATION when the native library cannot be loaded, another process holds the lock for long, or the engine
+     *     runs with other threads than {@link #threads()} says
      */
     static synchronized Engine get() {
         if (System.getProperty(THREADS) == null) {
@@ -51,9 +53,28 @@ public final class TorchEngine {
         if (System.getProperty(INTEROP_THREADS) == null) {
             System.setProperty(INTEROP_THREADS, "1");
         }
-        if (loaded != null) {
-            return loaded;
+        if (loaded == null) {
+            loaded = load();
         }
+        requireThreads();
+        return loaded;
+    }
+
+    /** Exact pools promise bits that depend on the threads: what they declare must be what runs. */
+    private static void requireThreads() {
+        int running = JniUtils.getNumThreads();
+        if (running != threads()) {
+            throw new MooncakeException(
+                    MooncakeException.Code.CONFIGURATION,
+                    "PyTorch engine: " + running
+                            + " thread(s) a tensor operation, fixed when something else in this process"
+                            + " loaded it (expected: " + threads() + ", as the model's pool declares; set -D" + THREADS
+                            + "="
+                            + threads() + " at the start)");
+        }
+    }
+
+    private static Engine load() {
         Path folder = Utils.getEngineCacheDir("pytorch");
         try {
             Files.createDirectories(folder);
@@ -63,8 +84,7 @@ public final class TorchEngine {
                 if (!lock.isValid()) {
                     throw new IOException("the lock was lost");
                 }
-                loaded = Engine.getEngine(PtEngine.ENGINE_NAME);
-                return loaded;
+                return Engine.getEngine(PtEngine.ENGINE_NAME);
             }
         } catch (IOException | EngineException e) {
             throw new MooncakeException(

@@ -9,6 +9,9 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.djl.FlatMemory;
 import io.mooncake.djl.TestModel;
 import io.mooncake.djl.gguf.TinyLlama;
+import io.mooncake.memory.BlockLayout;
+import io.mooncake.memory.BlockWriter;
+import io.mooncake.memory.PrefixLease;
 import io.mooncake.memory.ReuseMode;
 import java.util.Arrays;
 import java.util.Random;
@@ -16,6 +19,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.apache.arrow.memory.ArrowBuf;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -51,7 +55,7 @@ final class LlamaModelTest {
                     float[] expected = tiny.model.predict(whole, tokens, length);
                     for (int prefix = 64; prefix < length; prefix += 64) {
                         other.moveTo(0);
-                        other.tensors().copyFrom(whole.tensors(), prefix);
+                        other.copyFrom(whole.tensors(), prefix);
                         other.moveTo(prefix);
                         assertThat(tiny.model.predict(other, tokens, length))
                                 .as("prefix %d of %d, seed %d", prefix, length, TestModel.SEED)
@@ -60,6 +64,48 @@ final class LlamaModelTest {
                 }
             }
         }
+    }
+
+    /** Copies go by address: into freed memory they would end the process. */
+    @Test
+    void readBlock_closedModelOrState_isRefused() {
+        try (TestModel tiny = TestModel.exact()) {
+            BlockLayout layout = BlockLayout.of(tiny.identity);
+            LlamaState closed = tiny.model.newState(64);
+            closed.close();
+            LlamaState orphan = tiny.model.newState(64);
+            try (PrefixLease none = tiny.pool.withoutLookup();
+                    BlockWriter writer = tiny.pool.extend(none, new int[64])) {
+                ArrowBuf block = writer.next();
+                tiny.model.close();
+                for (LlamaState state : new LlamaState[] {closed, orphan}) {
+                    assertThatThrownBy(() -> state.readBlock(block, layout, 0, 64))
+                            .isInstanceOf(MooncakeException.class)
+                            .hasMessageContaining("closed");
+                    assertThatThrownBy(() -> state.writeBlock(block, layout, 0, 64))
+                            .isInstanceOf(MooncakeException.class)
+                            .hasMessageContaining("closed");
+                }
+                orphan.close();
+            }
+        }
+    }
+
+    @Test
+    void get_otherThreadsThanDeclared_isRefused() {
+        TorchEngine.get();
+        int running = TorchEngine.threads();
+        System.setProperty("ai.djl.pytorch.num_threads", Integer.toString(running + 1));
+        try {
+            assertThatThrownBy(TorchEngine::get)
+                    .isInstanceOfSatisfying(MooncakeException.class, e -> assertThat(e.code())
+                            .isEqualTo(MooncakeException.Code.CONFIGURATION))
+                    .hasMessageContaining(running + " thread(s)")
+                    .hasMessageContaining("expected: " + (running + 1));
+        } finally {
+            System.setProperty("ai.djl.pytorch.num_threads", Integer.toString(running));
+        }
+        assertThat(TorchEngine.get()).isNotNull();
     }
 
     @Test
