@@ -55,6 +55,7 @@ final class RequestClient implements ControlLoop.Actor {
             new PriorityQueue<>((a, b) -> Long.signum(a.deadlineNanos - b.deadlineNanos));
     private final ArrayDeque<Pending> outbox = new ArrayDeque<>();
     private boolean connecting;
+    private long connectUntilNanos;
     private boolean closed;
     private @Nullable SocketChannel attached;
 
@@ -82,10 +83,33 @@ final class RequestClient implements ControlLoop.Actor {
         byDeadline.add(pending);
         outbox.add(pending);
         if (attached == null && !connecting) {
-            connecting = true;
-            connector.connect(peer, Plane.CONTROL, pending.deadlineNanos, this::connected);
+            connect(pending.deadlineNanos);
         }
         flush();
+    }
+
+    private void connect(long deadlineNanos) {
+        connecting = true;
+        connectUntilNanos = deadlineNanos;
+        connector.connect(peer, Plane.CONTROL, deadlineNanos, this::connected);
+    }
+
+    /** A hurried request's time for the connection ran out: those that have more get another one. Whether there are any. */
+    private boolean connectForPatient() {
+        long now = System.nanoTime();
+        if (closed || now - connectUntilNanos < 0) {
+            return false;
+        }
+        expire(now);
+        if (outstanding.isEmpty()) {
+            return false;
+        }
+        long left = 0;
+        for (Pending pending : outstanding.values()) {
+            left = Math.max(left, pending.deadlineNanos - now);
+        }
+        connect(now + left);
+        return true;
     }
 
     private void connected(@Nullable SocketChannel channel, @Nullable MooncakeException failure) {
@@ -94,6 +118,9 @@ final class RequestClient implements ControlLoop.Actor {
             MooncakeException cause = failure == null
                     ? new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, peer.encode())
                     : failure;
+            if (cause.code() == MooncakeException.Code.PEER_UNREACHABLE && connectForPatient()) {
+                return;
+            }
             failAll(cause.code(), String.valueOf(cause.getMessage()));
             return;
         }
@@ -154,6 +181,15 @@ final class RequestClient implements ControlLoop.Actor {
     @Override
     public long turn(long nowNanos) {
         flush();
+        expire(nowNanos);
+        Pending first = byDeadline.peek();
+        if (attached != null && !outbox.isEmpty()) {
+            return 1;
+        }
+        return first == null ? NEVER_MILLIS : TimeUnit.NANOSECONDS.toMillis(first.deadlineNanos - nowNanos) + 1;
+    }
+
+    private void expire(long nowNanos) {
         Pending first = byDeadline.peek();
         while (first != null && first.deadlineNanos - nowNanos <= 0) {
             byDeadline.poll();
@@ -166,10 +202,6 @@ final class RequestClient implements ControlLoop.Actor {
                     "no answer by the deadline");
             first = byDeadline.peek();
         }
-        if (attached != null && !outbox.isEmpty()) {
-            return 1;
-        }
-        return first == null ? NEVER_MILLIS : TimeUnit.NANOSECONDS.toMillis(first.deadlineNanos - nowNanos) + 1;
     }
 
     /** Ends it; what is outstanding fails. */

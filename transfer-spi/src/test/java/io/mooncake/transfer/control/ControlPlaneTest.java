@@ -10,6 +10,11 @@ import io.mooncake.transfer.ControlPlane;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.TransferEngineConfig;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -124,6 +129,46 @@ final class ControlPlaneTest {
         assertFails(ask(server.address(), "slow", new byte[0], 200), MooncakeException.Code.DEADLINE_EXCEEDED);
         assertThat(System.nanoTime() - before).isBetween(200_000_000L, 450_000_000L);
         release.countDown();
+    }
+
+    @Test
+    void request_hurriedOneConnects_patientOneKeepsItsTime() throws Exception {
+        server.control().handle("echo", (from, payload) -> payload);
+        PeerAddress real = server.address();
+        // The first connection leads nowhere, the second one to the peer.
+        try (ServerSocket relay = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            Thread relaying = new Thread(() -> relaySecond(relay, real.controlPort()));
+            relaying.setDaemon(true);
+            relaying.start();
+            PeerAddress address = new PeerAddress(
+                    real.incarnation(), "127.0.0.1", real.dataPort(), relay.getLocalPort(), real.eventPort());
+            CompletableFuture<byte[]> hurried = ask(address, "echo", new byte[0], 100);
+            CompletableFuture<byte[]> patient = ask(address, "echo", new byte[] {7}, 10_000);
+            assertFails(hurried, MooncakeException.Code.PEER_UNREACHABLE);
+            assertThat(patient.join()).containsExactly(7);
+        }
+    }
+
+    private static void relaySecond(ServerSocket relay, int port) {
+        try (Socket ignored = relay.accept();
+                Socket from = relay.accept();
+                Socket to = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            Thread back = new Thread(() -> copy(to, from));
+            back.setDaemon(true);
+            back.start();
+            copy(from, to);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void copy(Socket from, Socket to) {
+        try {
+            from.getInputStream().transferTo(to.getOutputStream());
+        } catch (IOException e) {
+            // Either side hung up.
+            return;
+        }
     }
 
     @Test
