@@ -102,6 +102,45 @@ final class ModelExtensionTest {
         assertThat(identity).isNotEqualTo(extension().identity());
     }
 
+    /** Else the KV of other weights would be shared under the digest of the ones that were checked. */
+    @Test
+    void load_fileReplacedSinceTheCheck_isRefused() throws IOException {
+        ModelExtension extension = extension();
+        extension.validate();
+        TinyLlama.write(file, 6);
+        assertThatThrownBy(() -> extension.load(line -> {}))
+                .isInstanceOfSatisfying(MooncakeException.class, e -> assertThat(e.code())
+                        .isEqualTo(MooncakeException.Code.MODEL_REFUSED))
+                .hasMessageContaining(extension.identity().modelDigest())
+                .hasMessageContaining("as when the node was configured");
+        assertThatThrownBy(extension::engine).hasMessageContaining("not started");
+    }
+
+    @Test
+    void offHeapBytes_isWeightsAndOneLongestSequence() {
+        long state = 2L * 4 * 2 * 16 * Float.BYTES;
+        ModelExtension extension = extension().setContextTokens(1000);
+        assertThat(extension.weightBytes()).isGreaterThan(500_000);
+        assertThat(extension.offHeapBytes()).isEqualTo(extension.weightBytes() + 1000 * state);
+    }
+
+    @Test
+    void validate_badShape_namesFileValueAndExpectation() throws IOException {
+        Path bad = folder.resolve("bad.gguf");
+        TinyLlama.writer(1, TinyLlama.Shape.standard())
+                .put("llama.attention.key_length", 15)
+                .write(bad);
+        refused(extension().setUri(bad.toString()), bad.toString(), "ropeDims: 16 (expected: 2..15)");
+        TinyLlama.writer(1, TinyLlama.Shape.standard())
+                .tensor("blk.0.attn_k.bias", new float[32], 32)
+                .write(bad);
+        refused(extension().setUri(bad.toString()), bad.toString(), "without biases", "blk.0.attn_k.bias");
+        TinyLlama.writer(1, new TinyLlama.Shape(1, 64, 4, 2, 128, 64, 10_000f, true))
+                .tensor("output.weight", new float[64 * 100], 64, 100)
+                .write(bad);
+        refused(extension().setUri(bad.toString()), bad.toString(), "output.weight", "[64, 100]", "[64, 512]");
+    }
+
     @Test
     void validate_badConfiguration_isRefusedNamingValueAndExpectation() throws IOException {
         refused(new ModelExtension().setName("tiny"), "model tiny: uri: missing (expected: a GGUF file");

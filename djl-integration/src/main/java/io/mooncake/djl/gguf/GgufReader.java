@@ -30,6 +30,8 @@ import java.util.Map;
 final class GgufReader {
     private static final int MAX_RANK = 4;
     private static final int MAX_ALIGNMENT = 1 << 20;
+    /** Longest array or string, and most entries: far beyond any real model, little enough for any heap. */
+    private static final int MAX_COUNT = 1 << 24;
     /** A tensor entry has at least an empty name, a rank, one length, a type and an offset. */
     private static final int MIN_TENSOR_BYTES = 8 + 4 + 8 + 4 + 8;
     /** A metadata entry has at least an empty key, a type and one byte. */
@@ -278,7 +280,7 @@ final class GgufReader {
     private int count(String place, int minBytes) {
         long at = in.position();
         long count = in(8, place).getLong();
-        long most = in.remaining() / minBytes;
+        long most = Math.min(in.remaining() / minBytes, MAX_COUNT);
         if (count < 0 || count > most) {
             throw refused(
                     place + " at byte " + at,

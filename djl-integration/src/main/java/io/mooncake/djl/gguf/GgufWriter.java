@@ -5,6 +5,7 @@ import io.mooncake.base.MooncakeException;
 import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
+import java.io.FilterOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
@@ -20,14 +21,22 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Writes small GGUF files of version 3, little-endian, for tests and converters. The bytes depend on nothing but the calls made.
+ * Writes GGUF files of version 3, little-endian, for tests and converters. The bytes depend on nothing but the calls made.
  *
- * <p>Holds all data until {@link #write}; not safe for several threads.
+ * <p>Holds what it is given until {@link #write}; large tensors are given as {@link Data}, which is asked only then. Not safe for several
+ * threads.
  */
 public final class GgufWriter {
     private static final int ALIGNMENT = 32;
 
-    private record Tensor(String name, GgmlType type, long[] dims, byte[] data) {}
+    private record Tensor(String name, GgmlType type, long[] dims, long bytes, Data data) {}
+
+    /** The stored bytes of one tensor, written when the file is. */
+    @FunctionalInterface
+    public interface Data {
+        /** Writes all of them to {@code out}, which stays open. */
+        void writeTo(OutputStream out) throws IOException;
+    }
 
     private final Map<String, byte[]> entries = new LinkedHashMap<>();
     private final List<Tensor> tensors = new ArrayList<>();
@@ -99,18 +108,58 @@ public final class GgufWriter {
             throw MooncakeException.invalid(
                     name + " data", data.length + " bytes", type + " of dims " + Arrays.toString(dims));
         }
-        tensors.add(new Tensor(name, type, dims.clone(), data));
+        tensors.add(new Tensor(name, type, dims.clone(), data.length, out -> out.write(data)));
         return this;
     }
 
-    /** Writes the file, replacing what is there. */
+    /** Adds a tensor whose bytes are made while the file is written; {@code dims} has the fastest running length first. */
+    public GgufWriter tensor(String name, GgmlType type, Data data, long... dims) {
+        long elements = Arrays.stream(dims).reduce(1, Math::multiplyExact);
+        if (elements % type.blockElements() != 0) {
+            throw MooncakeException.invalid(name + " dims", Arrays.toString(dims), "whole blocks of " + type);
+        }
+        tensors.add(new Tensor(name, type, dims.clone(), type.bytes(elements), data));
+        return this;
+    }
+
+    /**
+     * Writes the file, replacing what is there.
+     *
+     * @throws MooncakeException INVALID_ARGUMENT when a {@link Data} writes another number of bytes than its tensor has
+     */
     public void write(Path path) throws IOException {
         try (OutputStream file = new BufferedOutputStream(Files.newOutputStream(path))) {
             file.write(head());
             for (Tensor tensor : tensors) {
-                file.write(tensor.data());
-                file.write(new byte[padding(tensor.data().length)]);
+                Counting counted = new Counting(file);
+                tensor.data().writeTo(counted);
+                if (counted.bytes != tensor.bytes()) {
+                    throw MooncakeException.invalid(
+                            tensor.name() + " data", counted.bytes + " bytes", tensor.bytes() + " bytes");
+                }
+                file.write(new byte[padding(tensor.bytes())]);
             }
+        }
+    }
+
+    /** Counts what goes through. */
+    private static final class Counting extends FilterOutputStream {
+        private long bytes;
+
+        Counting(OutputStream out) {
+            super(out);
+        }
+
+        @Override
+        public void write(int value) throws IOException {
+            out.write(value);
+            bytes++;
+        }
+
+        @Override
+        public void write(byte[] values, int offset, int length) throws IOException {
+            out.write(values, offset, length);
+            bytes += length;
         }
     }
 
@@ -133,7 +182,7 @@ public final class GgufWriter {
             }
             int32(out, tensor.type().id());
             int64(out, offset);
-            offset += tensor.data().length + padding(tensor.data().length);
+            offset += tensor.bytes() + padding(tensor.bytes());
         }
         out.write(new byte[padding(out.size())]);
         return bytes.toByteArray();
@@ -159,8 +208,8 @@ public final class GgufWriter {
         return this;
     }
 
-    private static int padding(int length) {
-        return (ALIGNMENT - length % ALIGNMENT) % ALIGNMENT;
+    private static int padding(long length) {
+        return (int) (-length & (ALIGNMENT - 1));
     }
 
     private static void string(DataOutputStream out, String value) throws IOException {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.djl.llama;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.djl.KvSemantics;
 import io.mooncake.djl.KvSemantics.Positions;
 import io.mooncake.djl.gguf.GgufFile;
@@ -12,6 +13,8 @@ import java.util.Collections;
 /** What a GGUF file of architecture llama says about its decoder: shape, KV semantics, weights. Reads the header only, until asked for weights. */
 public final class LlamaGguf implements WeightSource {
     private static final String ARCHITECTURE = "general.architecture";
+    /** Elements of a matrix that Java can see as one buffer. */
+    private static final long MAX_ELEMENTS = Integer.MAX_VALUE / Float.BYTES;
 
     private final GgufFile file;
     private final LlamaConfig config;
@@ -19,7 +22,7 @@ public final class LlamaGguf implements WeightSource {
 
     /**
      * @param file open for as long as weights are read
-     * @throws io.mooncake.base.MooncakeException MODEL_REFUSED naming file, key, value and expectation
+     * @throws MooncakeException MODEL_REFUSED naming file, key, value and expectation
      */
     public LlamaGguf(GgufFile file) {
         this.file = file;
@@ -45,6 +48,22 @@ public final class LlamaGguf implements WeightSource {
         if (metadata.intOr("llama.attention.value_length", headSize) != headSize) {
             throw metadata.refused("llama.attention.value_length", "the key length " + headSize);
         }
+        try {
+            return config(metadata, hidden, heads, headSize);
+        } catch (ArithmeticException | MooncakeException e) {
+            // The shape's own check knows neither file nor architecture.
+            throw e instanceof MooncakeException refused
+                            && String.valueOf(e.getMessage())
+                                    .startsWith(file.path().toString())
+                    ? refused
+                    : new MooncakeException(
+                            MooncakeException.Code.MODEL_REFUSED,
+                            file.path() + ": metadata llama: " + e.getMessage(),
+                            e);
+        }
+    }
+
+    private LlamaConfig config(GgufMetadata metadata, int hidden, int heads, int headSize) {
         String scaling = metadata.findString("llama.rope.scaling.type").orElse("none");
         float factor = metadata.floatOr("llama.rope.scaling.factor", 1);
         return new LlamaConfig(
@@ -93,6 +112,21 @@ public final class LlamaGguf implements WeightSource {
         long keys = (long) config.kvHeads() * config.headSize();
         file.requireTensor("token_embd.weight", hidden, config.vocabulary());
         file.requireTensor("output_norm.weight", hidden);
+        if (contains("output.weight")) {
+            file.requireTensor("output.weight", hidden, config.vocabulary());
+        }
+        if (contains("rope_freqs.weight")) {
+            file.requireTensor("rope_freqs.weight", config.ropeDims() / 2);
+        }
+        long widest = Math.max(config.vocabulary(), Math.max(queries + 2 * keys, 2L * config.feedForward()));
+        if (widest * hidden > MAX_ELEMENTS) {
+            throw file.metadata()
+                    .refused(
+                            "llama.embedding_length",
+                            "at most " + MAX_ELEMENTS / widest
+                                    + ": matrices of F32 are limited to 2 GiB here, and the widest has " + widest
+                                    + " rows");
+        }
         for (int layer = 0; layer < config.layers(); layer++) {
             String prefix = "blk." + layer + ".";
             file.requireTensor(prefix + "attn_norm.weight", hidden);
@@ -104,9 +138,10 @@ public final class LlamaGguf implements WeightSource {
             file.requireTensor(prefix + "ffn_gate.weight", hidden, config.feedForward());
             file.requireTensor(prefix + "ffn_up.weight", hidden, config.feedForward());
             file.requireTensor(prefix + "ffn_down.weight", config.feedForward(), hidden);
-            if (contains(prefix + "attn_q.bias")) {
-                throw file.metadata()
-                        .refused(ARCHITECTURE, "a decoder without biases, but there is " + prefix + "attn_q.bias");
+        }
+        for (GgufTensor tensor : file.tensors()) {
+            if (tensor.name().endsWith(".bias")) {
+                throw file.metadata().refused(ARCHITECTURE, "a decoder without biases, but there is " + tensor.name());
             }
         }
     }

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.mooncake.base.MooncakeException;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -176,6 +177,50 @@ class GgufFileTest {
         Path path = folder.resolve("bad.gguf");
         Files.write(path, bytes);
         refused(() -> GgufFile.open(path), path, found, "", expected);
+    }
+
+    /** A sparse file costs nothing to make: what it claims to hold must not cost the heap. */
+    @Test
+    void open_hugeArrayOrString_isRefusedBeforeMemoryIsTaken() throws Exception {
+        Path path = folder.resolve("sparse.gguf");
+        for (byte[] head : new byte[][] {
+            new Raw()
+                    .head(3, 0, 1)
+                    .string("k")
+                    .int32(9)
+                    .int32(0)
+                    .int64(2_000_000_000)
+                    .out
+                    .toByteArray(),
+            new Raw()
+                    .head(3, 0, 1)
+                    .string("k")
+                    .int32(8)
+                    .int64(2_000_000_000)
+                    .out
+                    .toByteArray(),
+        }) {
+            Files.write(path, head);
+            try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "rw")) {
+                file.setLength(2_100_000_000L);
+            }
+            refused(() -> GgufFile.open(path), path, "metadata k", "2000000000", "at most 16777216");
+        }
+    }
+
+    @Test
+    void write_streamedTensorOfAnotherLength_isRefused() throws Exception {
+        Path path = folder.resolve("streamed.gguf");
+        new GgufWriter()
+                .tensor("w", GgmlType.F32, out -> out.write(new byte[] {0, 0, (byte) 0x80, 0x3f, 0, 0, 0, 0x40}), 2)
+                .write(path);
+        try (GgufFile file = GgufFile.open(path)) {
+            FloatBuffer values = FloatBuffer.allocate(2);
+            file.dequantize(file.requireTensor("w", 2), values);
+            assertThat(values.array()).containsExactly(1, 2);
+        }
+        GgufWriter wrong = new GgufWriter().tensor("w", GgmlType.F32, out -> out.write(new byte[7]), 2);
+        assertThatThrownBy(() -> wrong.write(path)).hasMessageContaining("w data: 7 bytes (expected: 8 bytes)");
     }
 
     @Test
