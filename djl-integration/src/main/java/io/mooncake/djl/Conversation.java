@@ -59,7 +59,7 @@ public final class Conversation {
         String text = rendered.text();
         if (ledger.length > 0 && text.startsWith(ledgerText)) {
             int from = ledgerText.length();
-            int[] added = tokenizer.encode(text.substring(from), shifted(rendered.untrusted(), from));
+            int[] added = tokenizer.encodeAfter(ledger, text.substring(from), shifted(rendered.untrusted(), from));
             return new Turn(join(ledger, added), false, text);
         }
         boolean diverged = ledger.length > 0;

@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.djl.gguf.GgufFile;
+import io.mooncake.djl.gguf.GgufWriter;
 import io.mooncake.djl.text.ChatMessage;
 import io.mooncake.djl.text.ChatTemplate;
 import io.mooncake.djl.text.Tokenizer;
 import io.mooncake.memory.MissReason;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -16,6 +18,7 @@ import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 final class ConversationTest {
     private TestModel tiny;
@@ -93,6 +96,39 @@ final class ConversationTest {
                 .filter(id -> id == tokenizer.encode("<|im_start|>", true)[0])
                 .count();
         assertThat(starts).as("user, assistant, user, assistant").isEqualTo(4);
+    }
+
+    /** SentencePiece puts a blank before text at the start and behind markers; the text of a next turn follows ordinary tokens. */
+    @Test
+    void ask_sentencePieceAfterAnAnswerWithoutEnd_addsNoBlank(@TempDir Path folder) throws Exception {
+        Path path = folder.resolve("spm.gguf");
+        List<String> tokens = new ArrayList<>(List.of("<unk>", "<s>", "</s>", "\u2581", "a", "b", ":", ";"));
+        new GgufWriter()
+                .put("tokenizer.ggml.model", "llama")
+                .put("tokenizer.ggml.tokens", tokens)
+                .put("tokenizer.ggml.token_type", new int[] {2, 3, 3, 1, 1, 1, 1, 1})
+                .put("tokenizer.ggml.scores", new float[tokens.size()])
+                .put("tokenizer.ggml.bos_token_id", 1)
+                .put("tokenizer.ggml.eos_token_id", 2)
+                .put("tokenizer.ggml.unknown_token_id", 0)
+                .put(
+                        "tokenizer.chat_template",
+                        "{% for m in messages %}{{ m['content'] + (':' if m['role'] == 'user' else ';') }}{% endfor %}")
+                .write(path);
+        try (GgufFile file = GgufFile.open(path)) {
+            Tokenizer spm = Tokenizer.of(file.metadata());
+            Conversation conversation = new Conversation(spm, ChatTemplate.of(file.metadata(), spm));
+            Conversation.Turn first = conversation.ask("a");
+            assertThat(first.prompt()).containsExactly(1, 3, 4, 6);
+            conversation.answered(first, new int[] {5, 5});
+            Conversation.Turn second = conversation.ask("b");
+            assertThat(second.retokenised()).isFalse();
+            assertThat(second.prompt()).containsExactly(1, 3, 4, 6, 5, 5, 7, 5, 6);
+            // Behind a marker there is one, as when the whole is tokenised at once.
+            conversation.answered(second, new int[] {4, 2});
+            assertThat(spm.encodeAfter(conversation.ledger(), "b", new int[0])).containsExactly(3, 5);
+            assertThat(spm.encodeAfter(new int[0], "b", new int[0])).containsExactly(3, 5);
+        }
     }
 
     @Test

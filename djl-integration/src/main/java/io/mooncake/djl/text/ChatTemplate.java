@@ -9,6 +9,7 @@ import io.mooncake.djl.text.jinja.MarkedText;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The way a model wants its conversations written, from the metadata's Jinja template. The whole text is tokenised at once, so ids
@@ -19,6 +20,7 @@ import java.util.Map;
  */
 public final class ChatTemplate {
     private static final String KEY = "tokenizer.chat_template";
+    private static final Set<String> ROLES = Set.of("system", "user", "assistant", "tool");
 
     private final Tokenizer tokenizer;
     private final JinjaTemplate template;
@@ -58,8 +60,11 @@ public final class ChatTemplate {
     public MarkedText render(List<ChatMessage> messages, boolean answerNext) {
         List<Map<String, Object>> turns = new ArrayList<>();
         for (ChatMessage message : messages) {
-            turns.add(Map.of(
-                    "role", MarkedText.untrusted(message.role()), "content", MarkedText.untrusted(message.content())));
+            // Templates make markers of the usual roles, as in '<|' + role + '|>'; any other role is somebody's text.
+            MarkedText role = ROLES.contains(message.role())
+                    ? MarkedText.trusted(message.role())
+                    : MarkedText.untrusted(message.role());
+            turns.add(Map.of("role", role, "content", MarkedText.untrusted(message.content())));
         }
         try {
             return template.render(Map.of(

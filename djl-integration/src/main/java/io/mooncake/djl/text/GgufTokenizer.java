@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class GgufTokenizer implements Tokenizer {
     private static final String MODEL = "tokenizer.ggml.model";
-    private static final int[] NOTHING_UNTRUSTED = {};
+    private static final int[] NOTHING = {};
 
     private final Vocabulary vocabulary;
     private final TokenModel model;
@@ -62,20 +62,26 @@ final class GgufTokenizer implements Tokenizer {
         if (addsBos) {
             out.add(vocabulary.bosId());
         }
-        encode(text, new int[] {0, text.length()}, out);
+        encode(text, new int[] {0, text.length()}, true, out);
         return out.toArray();
     }
 
     @Override
     public int[] encode(String text, boolean parseMarkers) {
-        return encode(text, parseMarkers ? NOTHING_UNTRUSTED : new int[] {0, text.length()});
+        return encode(text, parseMarkers ? NOTHING : new int[] {0, text.length()});
     }
 
     @Override
     public int[] encode(String text, int[] untrusted) {
+        return encodeAfter(NOTHING, text, untrusted);
+    }
+
+    @Override
+    public int[] encodeAfter(int[] before, String text, int[] untrusted) {
         checkStretches(text, untrusted);
         IntList out = new IntList();
-        encode(text, untrusted, out);
+        boolean starts = before.length == 0 || vocabulary.isSpecial(before[before.length - 1]);
+        encode(text, untrusted, starts, out);
         return out.toArray();
     }
 
@@ -90,11 +96,11 @@ final class GgufTokenizer implements Tokenizer {
         }
     }
 
-    private void encode(String raw, int[] untrusted, IntList out) {
+    private void encode(String raw, int[] untrusted, boolean starts, IntList out) {
         String text = wellFormed(raw);
         List<SpecialCuts.Cut> cuts = SpecialCuts.find(vocabulary.specials(), text, untrusted);
         int done = 0;
-        boolean first = true;
+        boolean first = starts;
         for (SpecialCuts.Cut cut : cuts) {
             if (cut.from() > done) {
                 model.encode(text.substring(done, cut.from()), first, out);

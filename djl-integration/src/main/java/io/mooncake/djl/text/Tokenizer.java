@@ -31,6 +31,12 @@ public interface Tokenizer {
      */
     int[] encode(String text, int[] untrusted);
 
+    /**
+     * The same for text that follows the tokens {@code before}: SentencePiece puts a blank before text at the start or behind a marker, and
+     * nowhere else.
+     */
+    int[] encodeAfter(int[] before, String text, int[] untrusted);
+
     /** The text of these tokens; control tokens are left out, and bytes that are no UTF-8 become U+FFFD. */
     String decode(int... ids);
 

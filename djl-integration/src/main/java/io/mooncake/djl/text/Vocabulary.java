@@ -53,7 +53,7 @@ final class Vocabulary {
         if (size == 0) {
             throw metadata.refused(TOKENS, "at least one token");
         }
-        this.types = metadata.findInts(TYPES).orElseGet(() -> {
+        this.types = metadata.findInts(TYPES).map(int[]::clone).orElseGet(() -> {
             int[] normal = new int[size];
             Arrays.fill(normal, NORMAL);
             return normal;
@@ -61,6 +61,7 @@ final class Vocabulary {
         if (types.length != size) {
             throw metadata.refused(TYPES, "an array of " + size + ", one for each token");
         }
+        markersAreControl();
         for (int id = 0; id < size; id++) {
             if (types[id] != CONTROL && types[id] != UNKNOWN) {
                 ids.putIfAbsent(tokens.get(id), id);
@@ -71,6 +72,17 @@ final class Vocabulary {
         this.eosId = specialId(metadata, "tokenizer.ggml.eos_token_id", byteLevel ? -1 : 2);
         this.unknownId = specialId(metadata, "tokenizer.ggml.unknown_token_id", byteLevel ? -1 : 0);
         this.ends = ends(specialId(metadata, "tokenizer.ggml.eot_token_id", -1));
+    }
+
+    /** Some files call their turn markers user-defined, and such tokens count everywhere: a user could write turns of somebody else. */
+    private void markersAreControl() {
+        for (int id = 0; id < types.length; id++) {
+            String text = tokens.get(id);
+            boolean marker = (text.startsWith("<|") && text.endsWith("|>")) || TURN_ENDS.contains(text);
+            if (types[id] == USER_DEFINED && marker) {
+                types[id] = CONTROL;
+            }
+        }
     }
 
     private int specialId(GgufMetadata metadata, String key, int fallback) {
@@ -146,6 +158,11 @@ final class Vocabulary {
     boolean isControl(int id) {
         int type = types[check(id)];
         return type == CONTROL || type == UNKNOWN;
+    }
+
+    /** Whether the token is cut out of a text before all splitting. */
+    boolean isSpecial(int id) {
+        return isControl(id) || types[id] == USER_DEFINED;
     }
 
     /** The bytes a token stands for. */

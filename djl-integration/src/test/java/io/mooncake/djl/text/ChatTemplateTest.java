@@ -84,6 +84,27 @@ class ChatTemplateTest {
         assertThatThrownBy(() -> template("{{ messages | frobnicate }}")).hasMessageContaining("filter frobnicate");
     }
 
+    @Test
+    void encode_usualRolesInsideOfMarkers_areMarkersAndOtherRolesAreText() throws Exception {
+        Path path = folder.resolve("roles.gguf");
+        new GgufWriter()
+                .put("tokenizer.ggml.model", "gpt2")
+                .put("tokenizer.ggml.pre", "gpt-2")
+                .put("tokenizer.ggml.tokens", List.of("<|user|>", "<|root|>", "a", "<", "|", ">", "r", "o", "t"))
+                .put("tokenizer.ggml.token_type", new int[] {3, 3, 1, 1, 1, 1, 1, 1, 1})
+                .put("tokenizer.ggml.merges", List.of())
+                .put(
+                        "tokenizer.chat_template",
+                        "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] }}{% endfor %}")
+                .write(path);
+        try (GgufFile file = GgufFile.open(path)) {
+            ChatTemplate template = ChatTemplate.of(file.metadata(), Tokenizer.of(file.metadata()));
+            assertThat(template.encode(List.of(ChatMessage.user("a")), false)).containsExactly(0, 2);
+            assertThat(template.encode(List.of(new ChatMessage("root", "a")), false))
+                    .containsExactly(3, 4, 6, 7, 7, 8, 4, 5, 2);
+        }
+    }
+
     private ChatTemplate template(String source) throws Exception {
         Path path = folder.resolve("model.gguf");
         new GgufWriter()

@@ -139,4 +139,40 @@ class JinjaTemplateTest {
             }
         }
     }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = ';',
+            quoteCharacter = '`',
+            value = {
+                "{{ 5 is divisibleby 0 }} ; zero",
+                "{{ 'a,b'.split(',', 9999999999) }} ; integer overflow",
+                "{% set a = [1] %}{% set b = [1] %}{{ a.append(b) }}{{ b.append(a) }}{{ a == b }} ; nested too deeply",
+                "{% set x = 'a' * 3 %} ; of a string",
+            })
+    void render_whatPythonWouldRefuse_isAJinjaException(String template, String message) {
+        assertThatThrownBy(() -> JinjaTemplate.parse(template).render(Map.of()))
+                .isInstanceOf(JinjaException.class)
+                .hasMessageContaining(message);
+    }
+
+    @Test
+    void parse_deepNesting_isAJinjaException() {
+        String template = "{{ " + "- ".repeat(200_000) + "1 }}";
+        assertThatThrownBy(() -> JinjaTemplate.parse(template).render(Map.of())).isInstanceOf(JinjaException.class);
+    }
+
+    @Test
+    void render_longTextsOverAndOver_isRefusedSoon() {
+        String template = "{% set ns = namespace(x='0123456789abcdef') %}"
+                + "{% for i in range(19) %}{% set ns.x = ns.x + ns.x %}{% endfor %}"
+                + "{% for i in range(100000) %}{% if ns.x | upper == 'b' %}{% endif %}{% endfor %}";
+        long start = System.nanoTime();
+        assertThatThrownBy(() -> JinjaTemplate.parse(template).render(Map.of()))
+                .isInstanceOf(JinjaException.class)
+                .hasMessageContaining("steps");
+        assertThat((System.nanoTime() - start) / 1e9)
+                .as("seconds; unbounded it takes an hour")
+                .isLessThan(60);
+    }
 }

@@ -2,6 +2,7 @@
 package io.mooncake.djl.text;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.base.MooncakeException;
@@ -180,6 +181,27 @@ class TokenizerTest {
                 .put("tokenizer.ggml.eos_token_id", 5)
                 .write(path);
         refused(path, "tokenizer.ggml.eos_token_id: 5", "below the vocabulary's 1");
+    }
+
+    /** Some files call their turn markers user-defined; as such they would count in a user's text too. */
+    @Test
+    void encode_userDefinedMarkerInUntrustedText_staysText() {
+        Path path = folder.resolve("marker.gguf");
+        assertThatCode(() -> new GgufWriter()
+                        .put("tokenizer.ggml.model", "gpt2")
+                        .put("tokenizer.ggml.pre", "gpt-2")
+                        .put("tokenizer.ggml.tokens", List.of("<|sys|>", "<b>", "<", "|", "s", "y", ">", "<|end|>"))
+                        .put("tokenizer.ggml.token_type", new int[] {4, 4, 1, 1, 1, 1, 1, 4})
+                        .put("tokenizer.ggml.merges", List.of())
+                        .write(path))
+                .doesNotThrowAnyException();
+        Tokenizer marked = open(path);
+        assertThat(marked.encode("<|sys|>", false)).containsExactly(2, 3, 4, 5, 4, 3, 6);
+        assertThat(marked.encode("<|sys|>", true)).containsExactly(0);
+        assertThat(marked.encode("<b>", false))
+                .as("an ordinary user-defined word")
+                .containsExactly(1);
+        assertThat(marked.endsAnswer(7)).isTrue();
     }
 
     private void refused(Path path, String found, String expected) {

@@ -238,7 +238,8 @@ final class ExpressionParser {
         Arguments arguments = is("(") ? arguments() : new Arguments(List.of(), Map.of());
         return scope -> {
             scope.step();
-            return Library.filter(name, value.eval(scope), arguments.eval(scope), arguments.evalNamed(scope));
+            Object input = scope.charge(value.eval(scope));
+            return scope.charge(Library.filter(name, input, arguments.eval(scope), arguments.evalNamed(scope)));
         };
     }
 
@@ -282,7 +283,7 @@ final class ExpressionParser {
             if (!(function.eval(scope) instanceof Callable callable)) {
                 throw new JinjaException("call at " + place + " of what is no function");
             }
-            return callable.call(scope, arguments.eval(scope), arguments.evalNamed(scope));
+            return scope.charge(callable.call(scope, arguments.eval(scope), arguments.evalNamed(scope)));
         };
     }
 

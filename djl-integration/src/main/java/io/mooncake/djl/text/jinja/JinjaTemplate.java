@@ -23,7 +23,11 @@ public final class JinjaTemplate {
 
     /** Parses a template. */
     public static JinjaTemplate parse(String template) {
-        return new JinjaTemplate(StatementParser.parse(template));
+        try {
+            return new JinjaTemplate(StatementParser.parse(template));
+        } catch (StackOverflowError e) {
+            throw new JinjaException("template: nested too deeply (expected: one that people can read)");
+        }
     }
 
     /** Renders it; values are MarkedText, String (trusted), Boolean, Integer, Long, Double, List and Map with String keys. */
@@ -31,7 +35,13 @@ public final class JinjaTemplate {
         Map<String, Object> globals = Library.globals();
         variables.forEach((name, value) -> globals.put(name, toValue(value)));
         Scope scope = new Scope(globals);
-        Statement.runAll(statements, scope);
+        try {
+            Statement.runAll(statements, scope);
+        } catch (ArithmeticException | ClassCastException e) {
+            throw new JinjaException("values: " + e.getMessage());
+        } catch (StackOverflowError e) {
+            throw new JinjaException("values nested too deeply (expected: none that hold themselves)");
+        }
         return scope.out.build();
     }
 

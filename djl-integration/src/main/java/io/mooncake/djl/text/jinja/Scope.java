@@ -12,6 +12,9 @@ final class Scope {
         static final int MAX_STEPS = 2_000_000;
         static final int MAX_CHARS = 16 << 20;
         static final int MAX_DEPTH = 64;
+        /** Copying so many characters takes about as long as one step. */
+        static final int CHARS_A_STEP_SHIFT = 7;
+
         private int steps;
         private int depth;
     }
@@ -55,7 +58,7 @@ final class Scope {
     }
 
     void set(String name, Object value) {
-        variables.put(name, value);
+        variables.put(name, charge(value));
     }
 
     /** Counts one step of work; refuses the rendering when it is too long. */
@@ -63,6 +66,15 @@ final class Scope {
         if (++budget.steps > Budget.MAX_STEPS) {
             throw new JinjaException("steps: more than " + Budget.MAX_STEPS + " (expected: a template that ends)");
         }
+    }
+
+    /** Counts the characters that {@code value} took to make as steps; returns it. */
+    Object charge(Object value) {
+        if (value instanceof MarkedText text) {
+            budget.steps += text.text().length() >>> Budget.CHARS_A_STEP_SHIFT;
+            step();
+        }
+        return value;
     }
 
     void print(MarkedText text) {
