@@ -129,13 +129,23 @@ final class PrefixCache {
         try (QueryCursor<Cache.Entry<String, BinaryObject>> rows = opened().query(local)) {
             for (Cache.Entry<String, BinaryObject> row : rows) {
                 String key = row.getKey();
-                if (key.length() < HOLDER_LENGTH || !alive.test(UUID.fromString(key.substring(0, HOLDER_LENGTH)))) {
+                UUID of = holderOf(key);
+                if (of == null || !alive.test(of)) {
                     orphans.add(key);
                 }
             }
         }
         removeAll(orphans, null);
         return orphans.size();
+    }
+
+    /** Whose row it is; null for a row that no node wrote. */
+    private static @Nullable UUID holderOf(String key) {
+        try {
+            return key.length() < HOLDER_LENGTH ? null : UUID.fromString(key.substring(0, HOLDER_LENGTH));
+        } catch (IllegalArgumentException e) {
+            return null;
+        }
     }
 
     private void removeAll(Collection<String> keys, @Nullable MirrorDiff diff) {

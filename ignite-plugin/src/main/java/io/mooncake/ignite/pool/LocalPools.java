@@ -93,12 +93,22 @@ public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable
     public List<@Nullable Pin> pin(UUID peer, String namespace, List<byte[]> keys) {
         LocalKvPool pool = pools.get(namespace);
         List<@Nullable Pin> pins = new ArrayList<>(keys.size());
-        for (byte[] key : keys) {
-            PinnedBlock block = pool == null || key.length != BlockKey.BYTES ? null : pool.pin(BlockKey.of(key));
-            pins.add(
-                    block == null || pool == null
-                            ? null
-                            : new BlockPin(block, pool.layout().layerBytes()));
+        try {
+            for (byte[] key : keys) {
+                PinnedBlock block = pool == null || key.length != BlockKey.BYTES ? null : pool.pin(BlockKey.of(key));
+                pins.add(
+                        block == null || pool == null
+                                ? null
+                                : new BlockPin(block, pool.layout().layerBytes()));
+            }
+        } catch (RuntimeException e) {
+            // The pool closed meanwhile; a pin left behind would keep its memory for ever.
+            for (Pin pin : pins) {
+                if (pin != null) {
+                    pin.close();
+                }
+            }
+            throw e;
         }
         return pins;
     }

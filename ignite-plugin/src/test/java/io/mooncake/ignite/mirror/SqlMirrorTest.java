@@ -56,6 +56,21 @@ class SqlMirrorTest {
     }
 
     @Test
+    void prefixes_somebodyWritesARowOfNobody_isSweptAndTheMirrorGoesOn() throws Exception {
+        Blocks.store(Mooncake.of(first).pool(POOL), Blocks.prompt(1, 1, 4, 6));
+        TestGrid.await("one row", () -> rows().size() == 1);
+        IgniteCache<Object, Object> mirror = first.cache("mooncake.prefixes").withKeepBinary();
+        String nobody = "written by hand, not by any node of the cluster";
+        mirror.put(
+                nobody,
+                first.binary().builder("MooncakePrefix").setField("tokens", 7).build());
+
+        TestGrid.await("it is swept", () -> !mirror.containsKey(nobody));
+        Blocks.store(Mooncake.of(first).pool(POOL), Blocks.prompt(2, 1, 4, 6));
+        TestGrid.await("the mirror goes on", () -> rows().size() == 2);
+    }
+
+    @Test
     void prefixes_storedReusedHeldTwiceAndLost_followTheTruth() throws Exception {
         Ignite second = grid.start("second");
         int[] left = Blocks.prompt(1, 1, 4, 6);
