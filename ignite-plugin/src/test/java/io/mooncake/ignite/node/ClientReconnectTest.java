@@ -12,7 +12,9 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.apache.ignite.Ignite;
+import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
 import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
+import org.apache.ignite.spi.discovery.tcp.ipfinder.vm.TcpDiscoveryVmIpFinder;
 import org.junit.jupiter.api.Test;
 
 /** A client that the cluster dropped comes back under another node id, with the engine it had: everything works as before. */
@@ -47,21 +49,59 @@ class ClientReconnectTest {
             TestBlocks.store(Mooncake.of(first).pool("tiny"), before);
             awaitMatch(client, before, 96);
 
-            for (int round = 0; round < 1; round++) {
-                reconnect(first, client);
-                int[] after = TestBlocks.prompt(2 + round, 100);
-                TestBlocks.store(Mooncake.of(first).pool("tiny"), after);
+            reconnect(first, client);
+            int[] after = TestBlocks.prompt(2, 100);
+            TestBlocks.store(Mooncake.of(first).pool("tiny"), after);
 
-                awaitMatch(client, after, 96);
-                awaitMatch(client, before, 96);
-                assertThat(Mooncake.of(client).storeNodes()).containsExactly(id(first));
-                assertThat(Mooncake.of(client)
-                                .submit(Route.of("tiny", after), context -> context.decision()
-                                        .localTokens())
-                                .toCompletableFuture()
-                                .get(10, TimeUnit.SECONDS))
-                        .isEqualTo(96);
-            }
+            awaitMatch(client, after, 96);
+            awaitMatch(client, before, 96);
+            assertThat(Mooncake.of(client).storeNodes()).containsExactly(id(first));
+            assertThat(Mooncake.of(client)
+                            .submit(Route.of("tiny", after), context -> context.decision()
+                                    .localTokens())
+                            .toCompletableFuture()
+                            .get(10, TimeUnit.SECONDS))
+                    .isEqualTo(96);
+        }
+    }
+
+    @Test
+    void routerOfTheClientDies_itsEntriesAreVoidAndTheOthersAreUsed() throws Exception {
+        try (TestGrid grid = new TestGrid()) {
+            Ignite first = grid.start("a");
+            Ignite second = grid.start("b");
+            Ignite client = grid.start("client", config -> {
+                config.setClientMode(true)
+                        .setPluginProviders(grid.provider().setDram(null).setPools(List.of()));
+                // It comes in by the first node, and may find the second one.
+                ((TcpDiscoveryVmIpFinder) ((TcpDiscoverySpi) config.getDiscoverySpi()).getIpFinder())
+                        .setAddresses(List.of("127.0.0.1:" + grid.ports(), "127.0.0.1:" + (grid.ports() + 1)));
+            });
+            int[] tokens = TestBlocks.prompt(4, 100);
+            TestBlocks.store(Mooncake.of(first).pool("tiny"), tokens);
+            awaitMatch(client, tokens, 96);
+            UUID clientId = id(client);
+
+            long killed = System.nanoTime();
+            ((TcpDiscoverySpi) first.configuration().getDiscoverySpi()).simulateNodeFailure();
+            ((TcpCommunicationSpi) first.configuration().getCommunicationSpi()).simulateNodeFailure();
+            TestGrid.await(
+                    "its entries are void",
+                    () -> Mooncake.of(client).explain("tiny", tokens).matches().isEmpty());
+            System.out.println("client: entries of the dead node void after "
+                    + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - killed) + " ms");
+
+            assertThat(id(client)).isEqualTo(clientId);
+            assertThat(Mooncake.of(client).storeNodes()).containsExactly(id(second));
+            int[] later = TestBlocks.prompt(5, 100);
+            TestBlocks.store(Mooncake.of(second).pool("tiny"), later);
+            awaitMatch(client, later, 96);
+            assertThat(Mooncake.of(client)
+                            .submit(Route.of("tiny", later), context -> context.decision()
+                                    .localTokens())
+                            .toCompletableFuture()
+                            .get(10, TimeUnit.SECONDS))
+                    .isEqualTo(96);
         }
     }
 
