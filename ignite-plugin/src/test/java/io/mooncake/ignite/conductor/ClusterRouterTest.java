@@ -130,6 +130,21 @@ class ClusterRouterTest {
     }
 
     @Test
+    void submit_jobOverflowsItsStack_failsTheJobAndNotTheNode() {
+        CompletionStage<Object> answer = Mooncake.of(client)
+                .submit(Route.of(POOL, new int[] {1}).onNode(id(second)), context -> {
+                    throw new StackOverflowError("a job's recursion");
+                });
+
+        assertThatThrownBy(() -> join(answer)).hasStackTraceContaining("a job's recursion");
+        UUID ran = join(Mooncake.of(client)
+                .submit(
+                        Route.of(POOL, new int[] {1}).onNode(id(second)),
+                        context -> context.ignite().cluster().localNode().id()));
+        assertThat(ran).isEqualTo(id(second));
+    }
+
+    @Test
     void submit_jobThrowsWhatCannotTravel_callerGetsItsText() {
         CompletionStage<Object> answer = Mooncake.of(client)
                 .submit(Route.of(POOL, new int[] {1}).onNode(id(second)), context -> {
