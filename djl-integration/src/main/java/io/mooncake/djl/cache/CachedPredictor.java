@@ -25,7 +25,8 @@ import java.time.Duration;
 /**
  * A causal language model that computes only what the pool does not have. On the first call of a sequence (no past) it takes the longest
  * cached prefix as past, lets the wrapped predictor compute the rest, and stores the new full blocks; later calls go through unchanged. To
- * DJL's {@code TextGenerator} it looks like the predictor it wraps.
+ * DJL's {@code TextGenerator} it looks like the predictor it wraps. Whether the KV of a foreign model may be reused at all is for {@link SelfTest}
+ * to say; run it first.
  *
  * <p>Shapes: as {@link CausalInputs} says; one sequence a call. Logits of a first call cover the tokens of the last chunk computed, so only
  * their last row is meaningful to a caller, and that is what DJL's search strategies read. In exact mode the rest is computed in chunks of

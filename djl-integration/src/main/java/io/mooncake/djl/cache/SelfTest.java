@@ -75,20 +75,47 @@ public final class SelfTest {
         }
     }
 
+    /** Runs the test for a model whose layers all look back to the first token; seconds on a real model. */
+    public static Report run(
+            Predictor<NDList, CausalLMOutput> predictor, BlockLayout layout, int vocabulary, int contextTokens) {
+        return run(predictor, layout, vocabulary, contextTokens, 0);
+    }
+
     /**
-     * Runs the test; seconds on a real model.
+     * Runs the test, a second time with a prompt beyond the window where there is one: only there can a past that rolls be told from one
+     * that is masked.
      *
      * @param predictor asked for one sequence at a time, left open
      * @param layout of its blocks; the block size is the chunk size
      * @param vocabulary token ids are below it
      * @param contextTokens longest sequence it takes
+     * @param windowTokens the widest window of its layers, 0 for none
      */
     public static Report run(
-            Predictor<NDList, CausalLMOutput> predictor, BlockLayout layout, int vocabulary, int contextTokens) {
+            Predictor<NDList, CausalLMOutput> predictor,
+            BlockLayout layout,
+            int vocabulary,
+            int contextTokens,
+            int windowTokens) {
+        if (windowTokens < 0) {
+            throw MooncakeException.invalid("windowTokens", windowTokens, "0 or more");
+        }
+        Report first = runWith(predictor, layout, vocabulary, Math.min(PROMPT_TOKENS, contextTokens));
+        long beyond = (long) windowTokens + 2L * layout.blockTokens() + 1;
+        if (windowTokens == 0 || beyond <= PROMPT_TOKENS || !first.passed()) {
+            return first;
+        }
+        Report second = runWith(predictor, layout, vocabulary, (int) Math.min(beyond, contextTokens));
+        return new Report(
+                second.failures(),
+                Math.max(first.largestDifference(), second.largestDifference()),
+                first.seconds() + second.seconds());
+    }
+
+    private static Report runWith(
+            Predictor<NDList, CausalLMOutput> predictor, BlockLayout layout, int vocabulary, int promptTokens) {
         long start = System.nanoTime();
-        int[] prompt = new Random(SEED)
-                .ints(Math.min(PROMPT_TOKENS, contextTokens), 0, vocabulary)
-                .toArray();
+        int[] prompt = new Random(SEED).ints(promptTokens, 0, vocabulary).toArray();
         SelfTest test = new SelfTest(predictor, layout, prompt);
         try (NDManager manager = NDManager.newBaseManager("PyTorch");
                 NDScope scope = new NDScope()) {

@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
@@ -29,6 +30,10 @@ import org.jspecify.annotations.Nullable;
 public final class TorchEngine {
     private static final String THREADS = "ai.djl.pytorch.num_threads";
     private static final String INTEROP_THREADS = "ai.djl.pytorch.num_interop_threads";
+
+    /** By these, the libraries behind matrix products are told to use other kernels. */
+    private static final List<String> KERNEL_VARIABLES =
+            List.of("MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA");
 
     private static final Duration UNPACK_TIMEOUT = Duration.ofMinutes(3);
 
@@ -152,34 +157,62 @@ public final class TorchEngine {
     }
 
     /**
-     * Which kernels this processor gets, for example {@code avx512/AuthenticAMD-25-17}: two machines that differ here may round
-     * differently.
+     * Which kernels this processor gets, for example {@code avx512/AuthenticAMD-25-17}, and what the environment says about them: two
+     * machines that differ here may round differently.
      */
     public static String processor() {
-        Map<String, String> info = new HashMap<>();
+        List<String> lines;
         try {
-            for (String line : Files.readAllLines(Path.of("/proc/cpuinfo"), StandardCharsets.UTF_8)) {
-                int colon = line.indexOf(':');
-                if (colon > 0) {
-                    info.putIfAbsent(
-                            line.substring(0, colon).strip(),
-                            line.substring(colon + 1).strip());
-                }
-            }
+            lines = Files.readAllLines(Path.of("/proc/cpuinfo"), StandardCharsets.UTF_8);
         } catch (IOException e) {
-            return System.getProperty("os.arch", "unknown");
+            lines = List.of();
         }
-        String flags = " " + info.getOrDefault("flags", "") + " ";
+        return processor(lines, System.getenv());
+    }
+
+    static String processor(List<String> cpuinfo, Map<String, String> environment) {
+        Map<String, String> info = new HashMap<>();
+        for (String line : cpuinfo) {
+            int colon = line.indexOf(':');
+            if (colon > 0) {
+                info.putIfAbsent(
+                        line.substring(0, colon).strip(),
+                        line.substring(colon + 1).strip());
+            }
+        }
+        StringBuilder name = new StringBuilder(kernels(" " + info.getOrDefault("flags", "") + " "));
+        String forced = environment.get("ATEN_CPU_CAPABILITY");
+        if (forced != null) {
+            name = new StringBuilder(forced.toLowerCase(Locale.ROOT));
+        }
+        name.append('/').append(first(info, System.getProperty("os.arch", "unknown"), "vendor_id", "CPU implementer"));
+        name.append('-').append(first(info, "0", "cpu family", "CPU architecture"));
+        name.append('-').append(first(info, "0", "model", "CPU part"));
+        for (String variable : KERNEL_VARIABLES) {
+            if (environment.containsKey(variable)) {
+                name.append('/').append(variable).append('=').append(environment.get(variable));
+            }
+        }
+        return name.toString();
+    }
+
+    private static String kernels(String flags) {
         boolean avx2 = flags.contains(" avx2 ") && flags.contains(" fma ");
         boolean avx512 = avx2
                 && flags.contains(" avx512f ")
                 && flags.contains(" avx512vl ")
                 && flags.contains(" avx512bw ")
                 && flags.contains(" avx512dq ");
-        String found = avx512 ? "avx512" : avx2 ? "avx2" : "default";
-        String override = System.getenv("ATEN_CPU_CAPABILITY");
-        return (override == null ? found : override.toLowerCase(Locale.ROOT)) + "/"
-                + info.getOrDefault("vendor_id", System.getProperty("os.arch", "unknown")) + "-"
-                + info.getOrDefault("cpu family", "0") + "-" + info.getOrDefault("model", "0");
+        return avx512 ? "avx512" : avx2 ? "avx2" : "default";
+    }
+
+    /** The value of the first name that is there: x86 and ARM call them differently. */
+    private static String first(Map<String, String> info, String fallback, String... names) {
+        for (String name : names) {
+            if (info.containsKey(name)) {
+                return info.get(name);
+            }
+        }
+        return fallback;
     }
 }

@@ -134,6 +134,35 @@ final class SelfTestTest {
                 .contains("past after 128 tokens: (1, 2, 100, 16) (expected: (1, 2, 128, 16), one entry a token fed)"));
     }
 
+    /** Its window is beyond 300 tokens, so that only the longer prompt can show that its past rolls. */
+    @Test
+    void run_ofAModelThatRollsBeyondItsWindow_refusesItWhenToldTheWindow() {
+        Function<Predictor<NDList, CausalLMOutput>, Predictor<NDList, CausalLMOutput>> rolling =
+                inner -> new Broken(inner) {
+                    @Override
+                    public CausalLMOutput predict(NDList input) throws TranslateException {
+                        CausalLMOutput output = inner.predict(input);
+                        NDList rolled = new NDList();
+                        for (NDArray array : output.getPastKeyValuesList()) {
+                            long tokens = array.getShape().get(2);
+                            rolled.add(array.get(new NDIndex(":, :, {}:, :", Math.max(0, tokens - 330))));
+                        }
+                        return new CausalLMOutput(output.getLogits(), rolled);
+                    }
+                };
+        try (TestModel tiny = TestModel.exact();
+                var sound = tiny.model.newPredictor();
+                var rolls = rolling.apply(tiny.model.newPredictor())) {
+            BlockLayout layout = BlockLayout.of(tiny.identity);
+            int context = tiny.model.config().contextTokens();
+            assertThat(SelfTest.run(rolls, layout, 512, context).passed()).isTrue();
+            assertThat(SelfTest.run(rolls, layout, 512, context, 330).failures())
+                    .anySatisfy(failure -> assertThat(failure).contains("past after 384 tokens"));
+            assertThat(SelfTest.run(sound, layout, 512, context, 330).failures())
+                    .isEmpty();
+        }
+    }
+
     @Test
     void run_ofAModelThatAnswersNotANumber_refusesIt() {
         SelfTest.Report report = run(inner -> new Broken(inner) {
