@@ -13,12 +13,7 @@ import io.mooncake.memory.KvPool;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PrefixLease;
 import io.mooncake.memory.ReuseMode;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -185,6 +180,7 @@ public final class ChatEngine implements AutoCloseable {
         private final int[] tokens;
         private final float[] gaps;
         private final SplittableRandom random;
+        private final LogitsDigest logitsSeen = new LogitsDigest();
         private final int localTokens;
         private final int remoteTokens;
         private final MissReason missReason;
@@ -224,7 +220,7 @@ public final class ChatEngine implements AutoCloseable {
             choose(logits);
             long first = System.nanoTime();
             request.onToken().accept(tokens[0]);
-            String digest = digest(logits);
+            logitsSeen.add(logits);
             float[] kept = request.keepLogits() ? logits : new float[0];
 
             boolean exact = pool.identity().mode() == ReuseMode.EXACT;
@@ -254,7 +250,7 @@ public final class ChatEngine implements AutoCloseable {
                     injected - begun,
                     first - injected,
                     decoded - decodeStart,
-                    digest,
+                    logitsSeen.digest(),
                     kept,
                     Arrays.copyOf(gaps, count));
         }
@@ -298,7 +294,9 @@ public final class ChatEngine implements AutoCloseable {
                 if (deadline.expired() || closed) {
                     return Generation.Finish.DEADLINE;
                 }
-                choose(model.step(sequence, tokens[count - 1]));
+                float[] logits = model.step(sequence, tokens[count - 1]);
+                choose(logits);
+                logitsSeen.add(logits);
                 request.onToken().accept(tokens[count - 1]);
             }
         }
@@ -327,16 +325,6 @@ public final class ChatEngine implements AutoCloseable {
                 }
                 return writer.publish();
             }
-        }
-    }
-
-    private static String digest(float[] logits) {
-        ByteBuffer bytes = ByteBuffer.allocate(logits.length * Float.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        bytes.asFloatBuffer().put(logits);
-        try {
-            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes.array()));
-        } catch (NoSuchAlgorithmException e) {
-            throw new MooncakeException(Code.INTERNAL, "this JDK has no SHA-256", e);
         }
     }
 }

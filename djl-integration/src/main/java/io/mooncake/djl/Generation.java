@@ -19,7 +19,7 @@ import java.io.Serializable;
  * @param lookupNanos of these, look-up, fetch and copy of cached blocks
  * @param prefillNanos of these, computing the rest of the prompt
  * @param decodeNanos all later tokens together
- * @param firstLogitsDigest SHA-256 in hex over the first token's logits, little-endian: equal exactly where all bits are
+ * @param logitsDigest SHA-256 in hex over the logits of every token, in order, little-endian: equal exactly where all bits are
  * @param firstLogits these logits where the request asked for them, else empty
  * @param gaps how far the best logit was above the second one, one entry a token
  */
@@ -36,7 +36,7 @@ public record Generation(
         long lookupNanos,
         long prefillNanos,
         long decodeNanos,
-        String firstLogitsDigest,
+        String logitsDigest,
         float[] firstLogits,
         float[] gaps)
         implements Serializable {

@@ -32,7 +32,7 @@ public final class ReuseAudit {
     /** Compares and counts. */
     public Verdict compare(Generation computed, Generation reused) {
         compared.increment();
-        if (computed.firstLogitsDigest().equals(reused.firstLogitsDigest())) {
+        if (computed.logitsDigest().equals(reused.logitsDigest())) {
             sameLogits.increment();
         }
         int common = Math.min(computed.tokens().length, reused.tokens().length);
@@ -51,7 +51,7 @@ public final class ReuseAudit {
         return compared.sum();
     }
 
-    /** Of these, pairs whose first logits are equal in all bits. */
+    /** Of these, pairs whose logits are equal in all bits. */
     public long sameLogits() {
         return sameLogits.sum();
     }

@@ -81,7 +81,7 @@ final class ChatEngineTest {
             assertThat(first.storedBlocks()).isEqualTo(3);
             assertThat(second.localTokens()).isEqualTo(128);
             assertThat(second.missReason()).isEqualTo(MissReason.NONE);
-            assertThat(second.firstLogitsDigest()).isEqualTo(first.firstLogitsDigest());
+            assertThat(second.logitsDigest()).isEqualTo(first.logitsDigest());
             assertThat(second.firstTokenNanos()).isPositive();
         }
     }
@@ -104,7 +104,7 @@ final class ChatEngineTest {
                 Generation reused = engine.generate(request.cache(true, false), tiny.pool, soon());
                 Generation computed = engine.generate(request.withoutCache(), tiny.pool, soon());
                 assertThat(reused.reusedTokens()).isEqualTo(asked == before ? 64 : 0);
-                assertThat(reused.firstLogitsDigest()).isEqualTo(computed.firstLogitsDigest());
+                assertThat(reused.logitsDigest()).isEqualTo(computed.logitsDigest());
             }
         }
     }
@@ -232,7 +232,7 @@ final class ChatEngineTest {
                 Generation expected = answers.get(0).get();
                 for (Future<Generation> answer : answers) {
                     assertThat(answer.get().tokens()).containsExactly(expected.tokens());
-                    assertThat(answer.get().firstLogitsDigest()).isEqualTo(expected.firstLogitsDigest());
+                    assertThat(answer.get().logitsDigest()).isEqualTo(expected.logitsDigest());
                 }
             } finally {
                 threads.shutdownNow();

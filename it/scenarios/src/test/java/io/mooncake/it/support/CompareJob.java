@@ -25,7 +25,7 @@ public final class CompareJob implements RoutedJob<CompareJob.Both> {
     public record Both(Generation cached, Generation computed) implements Serializable {
         /** Whether all logits and tokens agree to the bit. */
         public boolean identical() {
-            return cached.firstLogitsDigest().equals(computed.firstLogitsDigest())
+            return cached.logitsDigest().equals(computed.logitsDigest())
                     && java.util.Arrays.equals(cached.tokens(), computed.tokens());
         }
     }
