@@ -38,6 +38,11 @@ static void list_devices(void *library, struct findings *out) {
     if (count == 0) {
         snprintf(out->reason, sizeof out->reason, "libibverbs finds no device");
     }
+#ifndef MOONCAKE_HAVE_VERBS
+    else {
+        snprintf(out->reason, sizeof out->reason, "the bridge was built without infiniband/verbs.h");
+    }
+#endif
 }
 
 void rdma_probe(struct findings *out) {

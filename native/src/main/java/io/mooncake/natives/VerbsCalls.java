@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.natives;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The exports of verbs.c, one method each. Call {@link #unavailable} first; the others only when it says nothing, with handles that these
+ * methods returned and that are not closed. Calls that return a handle return 0 on failure and store an errno in {@code error[0]}; those
+ * that return an int return an errno, or 0.
+ */
+final class VerbsCalls {
+    private VerbsCalls() {}
+
+    /** Why verbs cannot be used, or null. */
+    static native @Nullable String unavailable();
+
+    static native long open(String name, int[] error);
+
+    static native int close(long device);
+
+    static native int limits(long device, long[] out);
+
+    static native int port(long device, int number, int[] out);
+
+    static native int gid(long device, int port, int index, byte[] out);
+
+    static native long register(long device, long address, long length, int access, int[] keys, int[] error);
+
+    static native int deregister(long region);
+
+    static native long createQueuePair(long device, int depth, int[] number, int[] error);
+
+    static native int destroyQueuePair(long pair);
+
+    static native int toInit(long pair, int port, int access);
+
+    static native int toReadyToReceive(
+            long pair,
+            int port,
+            int gidIndex,
+            byte[] peerGid,
+            int peerLid,
+            int peerNumber,
+            int peerSequence,
+            int mtu,
+            int readDepth);
+
+    static native int toReadyToSend(long pair, int sequence, int timeout, int retries, int readDepth);
+
+    static native int toError(long pair);
+
+    /** Returns how many were posted, or a negative errno. */
+    static native int post(long pair, long[] descriptors, int count);
+
+    /** Returns how many completions were taken, or a negative errno. */
+    static native int poll(long pair, long[] out, int most);
+}
