@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Real RDMA verbs without a network card: Debian's stock kernel with soft-RoCE (rdma_rxe) in a small virtual machine, whose root is this
+# machine's own, read-only. Needs no virtualisation by the CPU.
+#   run.sh prepare            installs and fetches what is missing; 3 and the reason when that cannot be done here
+#   run.sh run SECONDS FILE   boots, runs the shell script FILE in it with device rxe0 there, and ends like it; 124 when it took longer
+# The kernel is kept in ${MOONCAKE_CACHE:-~/.cache/mooncake}/rdma-vm; MOONCAKE_SETUP=off never installs packages.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${MOONCAKE_CACHE:-${HOME:-/tmp}/.cache/mooncake}/rdma-vm
+readonly packages=(qemu-system-x86 busybox-static cpio kmod iproute2 libibverbs1 ibverbs-providers)
+readonly modules=(virtio_pci overlay 9pnet_virtio 9p crc32_generic veth ib_uverbs rdma_ucm rdma_rxe)
+
+cannot() { echo "RDMA virtual machine: $*" >&2; exit 3; }
+
+missing() {
+    local package
+    for package in "${packages[@]}"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null)" = installed ] || printf '%s ' "$package"
+    done
+}
+
+install_packages() {
+    local -a wanted
+    read -r -a wanted <<< "$(missing)"
+    [ ${#wanted[@]} -gt 0 ] || return 0
+    [ "${MOONCAKE_SETUP:-}" != off ] || cannot "MOONCAKE_SETUP=off, and these packages are missing: ${wanted[*]}"
+    [ "$(id -u)" -eq 0 ] || cannot "only root can install the missing packages: ${wanted[*]}"
+    echo "Installing ${wanted[*]}"
+    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${wanted[@]}"; } > "$cache/apt.log" 2>&1 \
+        || cannot "packages cannot be installed: $(tail -n 1 "$cache/apt.log")"
+}
+
+# The newest kernel that is kept, or nothing.
+kept_kernel() { find "$cache" -mindepth 2 -maxdepth 2 -name vmlinuz -printf '%h\n' 2> /dev/null | sort -V | tail -n 1; }
+
+# Fetches the kernel and keeps of it what is needed: the image, and the modules in the order in which they are loaded.
+fetch_kernel() {
+    local package version folder file
+    [ -z "$(kept_kernel)" ] || return 0
+    apt-cache show linux-image-amd64 > /dev/null 2>&1 || { [ "$(id -u)" -eq 0 ] && apt-get update -q > "$cache/apt.log" 2>&1; } || true
+    package=$(apt-cache depends linux-image-amd64 2> /dev/null | awk '/Depends:/ {print $2; exit}')
+    [ -n "$package" ] || cannot "apt knows no linux-image-amd64"
+    version=${package#linux-image-}
+    echo "Fetching $package"
+    folder=$(mktemp -d "$cache/fetch.XXXXXX")
+    (cd "$folder" && apt-get download -q "$package") > "$cache/apt.log" 2>&1 || cannot "$package cannot be fetched: $(tail -n 1 "$cache/apt.log")"
+    dpkg -x "$folder"/*.deb "$folder/tree"
+    depmod -b "$folder/tree" "$version"
+    mkdir -p "$folder/kernel/modules"
+    for file in "${modules[@]}"; do modprobe -d "$folder/tree" -S "$version" --show-depends "$file"; done \
+        | awk '$1 == "insmod" && !seen[$2]++ {print $2}' | while IFS= read -r file; do
+            cp "$file" "$folder/kernel/modules/"
+            echo "${file##*/}"
+        done > "$folder/order"
+    mv "$folder/order" "$folder/kernel/modules/order"
+    cp "$folder/tree/boot/vmlinuz-$version" "$folder/kernel/vmlinuz"
+    # Two at once: the first one wins, and both are whole.
+    mv -T "$folder/kernel" "$cache/$version" 2> /dev/null || [ -f "$cache/$version/vmlinuz" ]
+    rm -rf "$folder"
+}
+
+prepare() {
+    [ "$(uname -sm)" = "Linux x86_64" ] || cannot "$(uname -sm) (expected: Linux x86_64)"
+    command -v apt-get > /dev/null || cannot "no apt (expected: Debian 12 or a system like it)"
+    mkdir -p "$cache"
+    PATH=$PATH:/usr/sbin:/sbin
+    install_packages
+    fetch_kernel
+}
+
+run() {
+    local seconds=$1 command=$2 kernel tree log rc=0
+    kernel=$(kept_kernel)
+    [ -n "$kernel" ] || cannot "no kernel in $cache (expected: run.sh prepare before)"
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    tree=$work/tree log=$work/log
+    mkdir -p "$tree"/{bin,proc,sys,dev,modules}
+    cp /bin/busybox "$tree/bin/"
+    cp "$kernel"/modules/* "$tree/modules/"
+    install -m 755 "$here/init" "$tree/init"
+    cp "$here/guest.sh" "$tree/guest.sh"
+    cp "$command" "$tree/command.sh"
+    (cd "$tree" && find . | cpio -o -H newc --quiet) | gzip -1 > "$work/initrd.gz"
+    # Four CPUs on whatever is there: who polls does not keep the others from running.
+    timeout "$seconds" nice -n 19 qemu-system-x86_64 -M q35 -accel tcg,thread=multi,tb-size=1024 -cpu Nehalem -smp 4 -m 2048 -nodefaults \
+        -no-user-config -display none -serial stdio -no-reboot -kernel "$kernel/vmlinuz" -initrd "$work/initrd.gz" \
+        -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable clocksource=tsc random.trust_cpu=on" \
+        -fsdev local,id=f0,path=/,security_model=none,readonly=on,multidevs=remap \
+        -device virtio-9p-pci,fsdev=f0,mount_tag=hostroot < /dev/null 2>&1 | tee "$log" || rc=$?
+    [ "$rc" -eq 0 ] || exit "$rc"
+    rc=$(sed -n 's/.*\] TEST-RC=\([0-9]*\).*/\1/p' "$log" | tail -n 1)
+    exit "${rc:-1}"
+}
+
+case ${1-} in
+    prepare) prepare ;;
+    run) [ $# -eq 3 ] || cannot "run: $(($# - 1)) arguments (expected: SECONDS FILE)"; run "$2" "$3" ;;
+    *) echo "Usage: run.sh prepare | run SECONDS FILE" >&2; exit 2 ;;
+esac
