@@ -14,6 +14,9 @@ import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
+import io.mooncake.transfer.internal.Transport;
+import io.mooncake.transfer.rdma.RdmaConfig;
+import io.mooncake.transfer.rdma.RdmaTransport;
 import io.mooncake.transfer.tcp.GonePeers;
 import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.Plane;
@@ -28,11 +31,12 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The engine of one process: regions, leases, control plane and the TCP transport under one incarnation.
+ * The engine of one process: regions, leases, control plane and transports under one incarnation.
  *
  * <p>Closing order: no new work; listening ports; leases (their pins close); transports, whose threads leave all memory; control plane;
  * and regions last, when nothing can touch them.
@@ -54,10 +58,11 @@ final class LocalTransferEngine implements TransferEngine {
     private final LeaseTable leases;
     private final PeerSockets sockets;
     private final ZmqControlPlane control;
-    private final TcpTransport transport;
+    private final TcpTransport tcp;
+    private final @Nullable RdmaTransport rdma;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    LocalTransferEngine(TransferEngineConfig config, SafetyChecks checks) {
+    LocalTransferEngine(TransferEngineConfig config, SafetyChecks checks, @Nullable RdmaConfig rdmaConfig) {
         DirectViews.requireAvailable();
         this.config = config;
         this.checks = new SafetyChecks(
@@ -71,11 +76,11 @@ final class LocalTransferEngine implements TransferEngine {
         this.sockets =
                 new PeerSockets(ClusterKey.ofSecret(config.secret()), incarnation, checks.incarnation(), counters);
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
-        this.transport =
-                new TcpTransport(sockets, regions, capabilities, this.checks, gone, config.connectionsPerPeer());
+        this.tcp = new TcpTransport(sockets, regions, capabilities, this.checks, gone, config.connectionsPerPeer());
+        this.rdma = rdmaConfig == null ? null : openRdma(rdmaConfig);
         try {
             List<Integer> ports = new ArrayList<>();
-            ports.add(listen(ports, Plane.DATA, transport::serve));
+            ports.add(listen(ports, Plane.DATA, tcp::serve));
             ports.add(listen(ports, Plane.CONTROL, control::acceptRequests));
             ports.add(listen(ports, Plane.EVENT, control::acceptSubscriber));
             this.address =
@@ -90,6 +95,26 @@ final class LocalTransferEngine implements TransferEngine {
             return new byte[0];
         });
         LOG.info("Transfer engine {} serves", address.encode());
+    }
+
+    private RdmaTransport openRdma(RdmaConfig rdmaConfig) {
+        try {
+            return new RdmaTransport(
+                    rdmaConfig,
+                    control,
+                    regions,
+                    capabilities,
+                    checks,
+                    gone::contains,
+                    counters,
+                    config.connectionsPerPeer());
+        } catch (RuntimeException e) {
+            leases.close();
+            tcp.close();
+            control.close();
+            sockets.close();
+            throw e;
+        }
     }
 
     private int listen(List<Integer> used, Plane plane, io.mooncake.transfer.tcp.PeerAcceptor.Handler handler) {
@@ -109,12 +134,32 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public int registerMemory(long memoryAddress, long length, RegionGuard guard) {
         requireOpen();
-        return regions.register(memoryAddress, length, guard).id();
+        Region region = regions.register(memoryAddress, length, guard);
+        if (rdma != null) {
+            try {
+                rdma.register(region);
+            } catch (RuntimeException e) {
+                regions.unregister(region.id(), this::cut);
+                throw e;
+            }
+        }
+        return region.id();
+    }
+
+    private void cut(Region region) {
+        tcp.cut(region);
+        if (rdma != null) {
+            rdma.cut(region);
+        }
     }
 
     @Override
     public void unregisterMemory(int region) {
-        regions.unregister(region, transport::cut);
+        Region ending = regions.find(region);
+        regions.unregister(region, this::cut);
+        if (rdma != null && ending != null) {
+            rdma.deregister(ending);
+        }
     }
 
     @Override
@@ -274,6 +319,7 @@ final class LocalTransferEngine implements TransferEngine {
                 }
                 held[holding] = region;
             }
+            Transport transport = rdma == null ? tcp : rdma;
             transport.execute(peer, batch);
             return batch.statuses();
         } finally {
@@ -307,7 +353,10 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public void peerGone(UUID incarnation) {
         gone.add(incarnation);
-        transport.peerGone(incarnation);
+        tcp.peerGone(incarnation);
+        if (rdma != null) {
+            rdma.peerGone(incarnation);
+        }
         control.peerGone(incarnation);
         leases.peerGone(incarnation);
     }
@@ -339,10 +388,16 @@ final class LocalTransferEngine implements TransferEngine {
     private void closeParts() {
         sockets.stopListening();
         leases.close();
-        transport.close();
+        tcp.close();
+        if (rdma != null) {
+            rdma.close();
+        }
         control.close();
         for (Region region : regions.all()) {
-            regions.unregister(region.id(), transport::cut);
+            regions.unregister(region.id(), this::cut);
+        }
+        if (rdma != null) {
+            rdma.release();
         }
         sockets.close();
     }

@@ -2,6 +2,7 @@
 package io.mooncake.transfer;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.transfer.rdma.RdmaConfig;
 import java.util.List;
 import java.util.UUID;
 
@@ -17,6 +18,16 @@ public interface TransferEngine extends AutoCloseable {
     /** Starts an engine: binds its ports and begins to serve. */
     static TransferEngine start(TransferEngineConfig config) {
         return EngineFactory.start(config);
+    }
+
+    /**
+     * Starts an engine that moves the bytes of its own requests by RDMA, and serves peers over RDMA as well as over TCP. Peers that it
+     * reads from or writes to must be engines with RDMA too. Registered memory is locked: {@code ulimit -l} must allow it.
+     *
+     * @throws io.mooncake.base.MooncakeException CONFIGURATION with each device's reason when none can be used
+     */
+    static TransferEngine start(TransferEngineConfig config, RdmaConfig rdma) {
+        return EngineFactory.start(config, rdma);
     }
 
     /** Where peers reach this life of the engine. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer;
 
+import io.mooncake.transfer.rdma.RdmaConfig;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -32,6 +33,11 @@ final class OwnerProcess implements AutoCloseable {
     }
 
     static OwnerProcess start(UUID reader, int portFrom, int portTo) throws IOException {
+        return start(reader, portFrom, portTo, "tcp");
+    }
+
+    /** @param transport {@code tcp} or {@code rdma} */
+    static OwnerProcess start(UUID reader, int portFrom, int portTo, String transport) throws IOException {
         Path flags =
                 Path.of(System.getProperty("user.dir")).resolve("../jvm.args").normalize();
         List<String> command = new ArrayList<>(
@@ -48,7 +54,8 @@ final class OwnerProcess implements AutoCloseable {
                 OwnerProcess.class.getName(),
                 reader.toString(),
                 Integer.toString(portFrom),
-                Integer.toString(portTo)));
+                Integer.toString(portTo),
+                transport));
         Process process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
@@ -85,7 +92,9 @@ final class OwnerProcess implements AutoCloseable {
                 60_000,
                 true);
         Memory memory = new Memory(KEYS * BLOCK);
-        try (TransferEngine engine = TransferEngine.start(config)) {
+        try (TransferEngine engine = args[3].equals("rdma")
+                ? TransferEngine.start(config, RdmaConfig.defaults())
+                : TransferEngine.start(config)) {
             int region = engine.registerMemory(memory.address, memory.length, memory.guard());
             TestLeases leases = new TestLeases(memory, region);
             for (int key = 0; key < KEYS; key++) {

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * What each safety check is for: the same damage is done with the check on, and no wrong byte is called good; and with it off, and wrong
  * bytes are. Where another check would catch the damage as well, that one is off in both runs.
  */
-final class SafetyCheckTest {
+class SafetyCheckTest {
     private static final int SIZE = 1 << 20;
     private static final int RIGHT = 1;
     private static final int WRONG = 2;
@@ -27,9 +27,13 @@ final class SafetyCheckTest {
     private TransferEngine reader;
     private int region;
 
+    TransferEngine engine(TransferEngineConfig config, SafetyChecks checks) {
+        return EngineFactory.start(config, checks);
+    }
+
     private void start(SafetyChecks checks) {
-        owner = EngineFactory.start(config(), checks);
-        reader = EngineFactory.start(config(), checks);
+        owner = engine(config(), checks);
+        reader = engine(config(), checks);
         region = owner.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());
         reader.registerMemory(readerMemory.address, SIZE, readerMemory.guard());
         ownerMemory.fill(RIGHT, 0, SIZE);
@@ -135,7 +139,7 @@ final class SafetyCheckTest {
                 2,
                 10_000,
                 true);
-        owner = EngineFactory.start(samePorts, new SafetyChecks(true, true, true, check, false));
+        owner = engine(samePorts, new SafetyChecks(true, true, true, check, false));
         assertThat(owner.address().dataPort()).isEqualTo(address.dataPort());
         owner.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());
         ownerMemory.fill(WRONG, 0, SIZE);

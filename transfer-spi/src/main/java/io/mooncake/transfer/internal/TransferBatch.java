@@ -56,6 +56,11 @@ public final class TransferBatch {
             return present;
         }
 
+        /** Index of the request in the batch. */
+        public int request() {
+            return request;
+        }
+
         /** Bytes from the start of the handle's range. */
         public long offset() {
             return offset;
@@ -126,6 +131,37 @@ public final class TransferBatch {
         return deadlineStatus;
     }
 
+    /** Requests of the batch. */
+    public int requests() {
+        return handles.length;
+    }
+
+    /** The remote range of a request. */
+    public RemoteHandle handle(int request) {
+        return handles[request];
+    }
+
+    /** Bytes of a request. */
+    public long size(int request) {
+        return sizes[request];
+    }
+
+    /** The status that a request has by now, or null. */
+    public synchronized @Nullable TransferStatus status(int request) {
+        return statuses[request];
+    }
+
+    /**
+     * The request ends with {@code status}, even when it was COMPLETED: for transports whose owner is asked only after the bytes have
+     * arrived.
+     */
+    public synchronized void revoke(int request, TransferStatus status) {
+        if (statuses[request] == null) {
+            openRequests--;
+        }
+        statuses[request] = status;
+    }
+
     /** About how many slices there are. */
     public int slices() {
         long slices = 0;
@@ -136,7 +172,12 @@ public final class TransferBatch {
     }
 
     /** Takes the next slice into {@code slice}; false when there is none left to take. */
-    public synchronized boolean next(Slice slice) {
+    public boolean next(Slice slice) {
+        return nextBelow(handles.length, slice);
+    }
+
+    /** As {@link #next}, of requests with an index below {@code end} only. */
+    public synchronized boolean nextBelow(int end, Slice slice) {
         while (true) {
             Slice again = returned.poll();
             if (again != null) {
@@ -146,7 +187,7 @@ public final class TransferBatch {
                 }
                 continue;
             }
-            if (nextRequest == handles.length) {
+            if (nextRequest >= end) {
                 return false;
             }
             if (statuses[nextRequest] != null || nextOffset == sizes[nextRequest]) {

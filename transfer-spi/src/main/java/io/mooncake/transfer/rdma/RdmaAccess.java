@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.rdma;
+
+import io.mooncake.transfer.RemoteHandle;
+import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.TransferBatch;
+import io.mooncake.transfer.internal.TransferBatch.Slice;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Open;
+import java.util.Arrays;
+import java.util.List;
+
+/** The requests of a batch that one access covers: some that have no status yet, in order. One thread. */
+final class RdmaAccess {
+    private final long number;
+    private final int[] requests;
+    private Grant[] grants = new Grant[0];
+
+    private RdmaAccess(long number, int[] requests) {
+        this.number = number;
+        this.requests = requests;
+    }
+
+    /** Over the first requests without a status. */
+    static RdmaAccess ofOpen(long number, TransferBatch batch) {
+        int[] open = new int[Math.min(batch.requests(), RdmaFrameDescriptor.MAX_REQUESTS)];
+        int count = 0;
+        for (int i = 0; i < batch.requests() && count < open.length; i++) {
+            if (batch.status(i) == null) {
+                open[count++] = i;
+            }
+        }
+        return new RdmaAccess(number, Arrays.copyOf(open, count));
+    }
+
+    long number() {
+        return number;
+    }
+
+    Open open(TransferBatch batch, long[] connections) {
+        RemoteHandle[] handles = new RemoteHandle[requests.length];
+        long[] sizes = new long[requests.length];
+        for (int i = 0; i < requests.length; i++) {
+            handles[i] = batch.handle(requests[i]);
+            sizes[i] = batch.size(requests[i]);
+        }
+        return new Open(number, batch.write(), connections, handles, sizes);
+    }
+
+    /** Takes the owner's answer; what it refused has its status now. False when the answer does not fit the question. */
+    boolean granted(TransferBatch batch, List<Grant> answer) {
+        if (answer.size() != requests.length) {
+            return false;
+        }
+        grants = answer.toArray(Grant[]::new);
+        for (int i = 0; i < requests.length; i++) {
+            if (grants[i].status() != TransferStatus.COMPLETED) {
+                batch.revoke(requests[i], grants[i].status());
+            } else if (!coversAll(grants[i], batch.size(requests[i]))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean coversAll(Grant grant, long size) {
+        return size - grant.firstPieceBytes() <= (grant.keys().length - 1) * grant.pieceBytes();
+    }
+
+    Grant grant(int request) {
+        return grants[Arrays.binarySearch(requests, request)];
+    }
+
+    /** Takes the next slice of a request that this access covers. */
+    boolean take(TransferBatch batch, Slice slice) {
+        return batch.nextBelow(requests[requests.length - 1] + 1, slice);
+    }
+
+    /** Which requests have all their bytes here, as far as this side knows. */
+    boolean[] moved(TransferBatch batch) {
+        boolean[] moved = new boolean[requests.length];
+        for (int i = 0; i < moved.length; i++) {
+            moved[i] = batch.status(requests[i]) == TransferStatus.COMPLETED;
+        }
+        return moved;
+    }
+
+    /** Takes the owner's confirmation: what it does not confirm is not completed. */
+    void confirmed(TransferBatch batch, boolean[] moved, TransferStatus[] confirmation) {
+        for (int i = 0; i < moved.length; i++) {
+            if (moved[i]) {
+                // No answer for it: the owner had ended the access before the copy was confirmed.
+                TransferStatus status = i < confirmation.length ? confirmation[i] : TransferStatus.LEASE_EXPIRED;
+                if (status != TransferStatus.COMPLETED) {
+                    batch.revoke(requests[i], status);
+                }
+            }
+        }
+    }
+
+    /** The owner's confirmation is not to be had. */
+    void unconfirmed(TransferBatch batch, boolean[] moved, TransferStatus status) {
+        for (int i = 0; i < moved.length; i++) {
+            if (moved[i]) {
+                batch.revoke(requests[i], status);
+            }
+        }
+    }
+}

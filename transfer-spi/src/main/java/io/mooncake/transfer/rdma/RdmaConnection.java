@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.rdma;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.natives.CompletionStatus;
+import io.mooncake.natives.VerbsQueuePair;
+import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.TransferBatch;
+import io.mooncake.transfer.internal.TransferBatch.Slice;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The asking end of a queue pair, used by one batch at a time.
+ *
+ * <p>A slice takes a slot from its first posted piece to its last completion. A piece is what one request of the device moves: at most
+ * {@link #PIECE_BYTES}, within one registration on both sides. The id of a request holds its slot and its length. Steady state allocates
+ * nothing but what the batch does.
+ */
+final class RdmaConnection {
+    /** Slices under way; with the peer's limit of outstanding reads more would only wait in the device. */
+    private static final int SLOTS = 8;
+
+    private static final int PIECE_BYTES = 1 << 20;
+    private static final int SLOT_BITS = 8;
+
+    private final VerbsQueuePair pair;
+    private final long id;
+    private final RdmaRegions registrations;
+    private final Counters counters;
+    private final CRC32C crc = new CRC32C();
+    private final Slot[] slots = new Slot[SLOTS];
+    private final long[] descriptors = new long[VerbsQueuePair.MAX_BATCH * VerbsQueuePair.POST_LONGS];
+    private final long[] completions = new long[VerbsQueuePair.MAX_BATCH * VerbsQueuePair.COMPLETION_LONGS];
+    private int described;
+    private int outstanding;
+    private @Nullable CompletionStatus failure;
+    /** Written by any thread, read by the batch's. */
+    private volatile boolean cut;
+
+    private static final class Slot {
+        final Slice slice = new Slice();
+        boolean used;
+        int posted;
+        int arrived;
+    }
+
+    RdmaConnection(VerbsQueuePair pair, long id, RdmaRegions registrations, Counters counters) {
+        this.pair = pair;
+        this.id = id;
+        this.registrations = registrations;
+        this.counters = counters;
+        for (int i = 0; i < SLOTS; i++) {
+            slots[i] = new Slot();
+        }
+    }
+
+    /** The owner's name for it. */
+    long id() {
+        return id;
+    }
+
+    /** What broke it, or null. */
+    @Nullable
+    CompletionStatus failure() {
+        return failure;
+    }
+
+    /** Whether its batch is to end. */
+    boolean wasCut() {
+        return cut;
+    }
+
+    /** Whether nothing is under way. */
+    boolean idle() {
+        for (Slot slot : slots) {
+            if (slot.used) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Takes slices while there are slots, posts what the queue takes, and handles what has completed. Whether anything happened. */
+    boolean turn(TransferBatch batch, RdmaAccess access) {
+        boolean moved = false;
+        try {
+            for (int i = 0; i < SLOTS; i++) {
+                Slot slot = slots[i];
+                if (!slot.used && access.take(batch, slot.slice)) {
+                    slot.used = true;
+                    slot.posted = 0;
+                    slot.arrived = 0;
+                }
+                if (slot.used && slot.posted < slot.slice.length()) {
+                    moved |= post(batch, access, i);
+                }
+            }
+            moved |= flush();
+            return complete(batch) || moved;
+        } catch (MooncakeException e) {
+            // The device refused, or the pair was closed under us: as broken as by a completion.
+            failure = CompletionStatus.GENERAL;
+            return true;
+        }
+    }
+
+    private boolean post(TransferBatch batch, RdmaAccess access, int index) {
+        Slot slot = slots[index];
+        Slice slice = slot.slice;
+        Grant grant = access.grant(slice.request());
+        boolean moved = false;
+        while (slot.posted < slice.length() && outstanding + described < RdmaPort.DEPTH) {
+            long local = slice.localAddress() + slot.posted;
+            long inHandle = slice.offset() + slot.posted;
+            long beyondFirst = inHandle - grant.firstPieceBytes();
+            int key = beyondFirst < 0 ? 0 : 1 + (int) (beyondFirst / grant.pieceBytes());
+            long leftRemote = beyondFirst < 0 ? -beyondFirst : grant.pieceBytes() - beyondFirst % grant.pieceBytes();
+            RdmaRegions.Registered region = registrations.require(local);
+            long leftLocal = registrations.bytesInPiece(region, local);
+            int length = (int)
+                    Math.min(Math.min(PIECE_BYTES, slice.length() - slot.posted), Math.min(leftLocal, leftRemote));
+            if (described == VerbsQueuePair.MAX_BATCH && !flush()) {
+                return moved;
+            }
+            VerbsQueuePair.describe(
+                    descriptors,
+                    described++,
+                    (long) length << SLOT_BITS | index,
+                    batch.write(),
+                    local,
+                    length,
+                    registrations.localKey(region, local),
+                    grant.address() + inHandle,
+                    grant.keys()[key]);
+            slot.posted += length;
+            moved = true;
+        }
+        return moved;
+    }
+
+    /** Posts what is described; false when the queue takes nothing now. */
+    private boolean flush() {
+        if (described == 0) {
+            return false;
+        }
+        int posted = pair.post(descriptors, described);
+        outstanding += posted;
+        if (posted < described) {
+            System.arraycopy(
+                    descriptors,
+                    posted * VerbsQueuePair.POST_LONGS,
+                    descriptors,
+                    0,
+                    (described - posted) * VerbsQueuePair.POST_LONGS);
+        }
+        described -= posted;
+        return posted > 0;
+    }
+
+    private boolean complete(TransferBatch batch) {
+        int taken = pair.poll(completions);
+        for (int i = 0; i < taken; i++) {
+            long request = completions[i * VerbsQueuePair.COMPLETION_LONGS];
+            CompletionStatus status = CompletionStatus.of(completions[i * VerbsQueuePair.COMPLETION_LONGS + 1]);
+            Slot slot = slots[(int) (request & ((1 << SLOT_BITS) - 1))];
+            outstanding--;
+            if (failure != null) {
+                continue;
+            }
+            if (status != CompletionStatus.SUCCESS) {
+                fail(batch, slot, status);
+                continue;
+            }
+            int length = (int) (request >>> SLOT_BITS);
+            (batch.write() ? counters.bytesWritten : counters.bytesRead).add(length);
+            slot.arrived += length;
+            if (slot.arrived == slot.slice.length()) {
+                slot.used = false;
+                batch.arrived(slot.slice, crc);
+            }
+        }
+        return taken > 0;
+    }
+
+    /** The first failure is its request's own; what is flushed after it is innocent. */
+    private void fail(TransferBatch batch, Slot slot, CompletionStatus status) {
+        failure = status;
+        TransferStatus outcome = outcome(status);
+        if (outcome != null) {
+            slot.used = false;
+            batch.failed(slot.slice, outcome);
+        }
+    }
+
+    /** What a completion says about its request; null: nothing, it may be tried again. */
+    static @Nullable TransferStatus outcome(CompletionStatus status) {
+        return switch (status) {
+            case SUCCESS, FLUSHED, RETRIES_EXCEEDED, RECEIVER_NOT_READY, RESPONSE_TIMEOUT, REMOTE_ABORTED, GENERAL ->
+                null;
+            case REMOTE_ACCESS, REMOTE_INVALID_REQUEST, REMOTE_OPERATION -> TransferStatus.REFUSED;
+            case LOCAL_LENGTH,
+                    LOCAL_QUEUE_PAIR_OPERATION,
+                    LOCAL_CONTEXT_OPERATION,
+                    LOCAL_PROTECTION,
+                    MEMORY_WINDOW_BIND,
+                    BAD_RESPONSE,
+                    LOCAL_ACCESS,
+                    LOCAL_DOMAIN_VIOLATION,
+                    REMOTE_INVALID_DATAGRAM,
+                    INVALID_CONTEXT_NUMBER,
+                    INVALID_CONTEXT_STATE,
+                    FATAL -> TransferStatus.PEER_UNREACHABLE;
+        };
+    }
+
+    /**
+     * Destroys the queue pair, after which the device has left all memory of the batch, and gives the slices under way back.
+     *
+     * @return how many were given back
+     */
+    int discard(TransferBatch batch) {
+        pair.close();
+        int back = 0;
+        for (Slot slot : slots) {
+            if (slot.used) {
+                slot.used = false;
+                batch.giveBack(slot.slice);
+                back++;
+            }
+        }
+        return back;
+    }
+
+    /** Destroys the queue pair from any thread; the batch that uses it finds out at its next turn. */
+    void cut() {
+        cut = true;
+        pair.close();
+    }
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.rdma;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.natives.VerbsDevice;
+import io.mooncake.natives.VerbsQueuePair;
+import io.mooncake.transfer.ControlPlane;
+import io.mooncake.transfer.RemoteHandle;
+import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.Region;
+import io.mooncake.transfer.internal.RegionRegistry;
+import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Close;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Connected;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Open;
+import io.mooncake.transfer.rdma.RdmaPort.Endpoint;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The owner's end: queue pairs that only answer, and the accesses that are open.
+ *
+ * <p>The device moves bytes without asking, so the owner checks around it. An access names requests and the queue pairs they will use. When
+ * it is opened, each request gets the checks of a TCP access (region, range, rights, expiry, MAC, generation), the region is held, and the
+ * keys are handed out. When the reader closes it, generation and expiry are checked again, and only this answer makes a request good. An
+ * access that is not closed by the first expiry of its handles is cut: its queue pairs are destroyed, after which nothing of it can arrive
+ * any more, and then its regions are let go. So a late write finds no queue pair.
+ *
+ * <p>Whoever removes an access from {@code accesses} ends it, so that happens once. Queue pairs are made and destroyed under the lock of
+ * this; an access never waits for that lock while it is checked.
+ */
+final class RdmaOwner implements AutoCloseable {
+    static final String CONNECT = "mooncake.rdma.connect";
+    static final String OPEN = "mooncake.rdma.open";
+    static final String CLOSE = "mooncake.rdma.close";
+    static final String HANG_UP = "mooncake.rdma.hangup";
+
+    private static final int MAX_SERVED = 512;
+    private static final int MAX_ACCESSES = 65_536;
+    /** An access is cut after this time, however long its handles live. */
+    private static final long MAX_ACCESS_NANOS = 60_000_000_000L;
+
+    private final RdmaPort port;
+    private final RdmaRegions registrations;
+    private final RegionRegistry regions;
+    private final Capabilities capabilities;
+    private final SafetyChecks checks;
+    private final Predicate<UUID> gone;
+    private final Counters counters;
+    private final ConcurrentHashMap<Long, Served> served = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<AccessId, Access> accesses = new ConcurrentHashMap<>();
+    private final AtomicLong ids = new AtomicLong();
+    private final ScheduledThreadPoolExecutor janitor;
+    private volatile boolean closed;
+
+    /** A queue pair that answers a peer. */
+    private record Served(UUID peer, VerbsQueuePair pair) {}
+
+    /** Readers number their accesses themselves, so that they can close one whose reply they did not wait for. */
+    private record AccessId(UUID peer, long number) {}
+
+    private static final class Access {
+        final Open open;
+        final @Nullable Region[] held;
+        volatile @Nullable ScheduledFuture<?> cut;
+
+        Access(Open open) {
+            this.open = open;
+            this.held = new Region[open.handles().length];
+        }
+
+        boolean touches(Region region) {
+            for (Region one : held) {
+                if (one == region) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        void release() {
+            ScheduledFuture<?> timer = cut;
+            if (timer != null) {
+                timer.cancel(false);
+            }
+            for (Region one : held) {
+                if (one != null) {
+                    one.release();
+                }
+            }
+        }
+    }
+
+    RdmaOwner(
+            RdmaPort port,
+            RdmaRegions registrations,
+            RegionRegistry regions,
+            Capabilities capabilities,
+            SafetyChecks checks,
+            Predicate<UUID> gone,
+            Counters counters) {
+        this.port = port;
+        this.registrations = registrations;
+        this.regions = regions;
+        this.capabilities = capabilities;
+        this.checks = checks;
+        this.gone = gone;
+        this.counters = counters;
+        this.janitor = new ScheduledThreadPoolExecutor(1, task -> {
+            Thread thread = new Thread(task, "mooncake-rdma-accesses");
+            thread.setDaemon(true);
+            return thread;
+        });
+        janitor.setRemoveOnCancelPolicy(true);
+    }
+
+    void serve(ControlPlane control) {
+        control.handle(CONNECT, this::connect);
+        control.handle(OPEN, this::open);
+        control.handle(CLOSE, this::close);
+        control.handle(HANG_UP, (from, payload) -> {
+            for (long connection : RdmaFrameDescriptor.decodeHangUp(payload)) {
+                destroy(from, connection);
+            }
+            return new byte[0];
+        });
+    }
+
+    private synchronized byte[] connect(UUID from, byte[] payload) {
+        Endpoint peer = RdmaFrameDescriptor.decodeConnect(payload);
+        if (closed || gone.test(from) || served.size() >= MAX_SERVED) {
+            throw new MooncakeException(
+                    MooncakeException.Code.PEER_REFUSED,
+                    "queue pairs: " + served.size() + " (expected: below " + MAX_SERVED + ", an engine that is open)");
+        }
+        VerbsQueuePair pair = port.create(VerbsDevice.REMOTE_READ | VerbsDevice.REMOTE_WRITE);
+        int sequence = port.newSequence();
+        try {
+            port.connect(pair, sequence, peer);
+        } catch (RuntimeException e) {
+            pair.close();
+            throw e;
+        }
+        long id = ids.incrementAndGet();
+        served.put(id, new Served(from, pair));
+        return RdmaFrameDescriptor.encodeConnected(new Connected(id, port.endpoint(pair, sequence)));
+    }
+
+    private byte[] open(UUID from, byte[] payload) {
+        Open open = RdmaFrameDescriptor.decodeOpen(payload);
+        for (long connection : open.connections()) {
+            Served one = served.get(connection);
+            if (one == null || !one.peer.equals(from)) {
+                return RdmaFrameDescriptor.encodeOpened(null);
+            }
+        }
+        if (closed || gone.test(from) || accesses.size() >= MAX_ACCESSES) {
+            throw new MooncakeException(
+                    MooncakeException.Code.PEER_REFUSED,
+                    "accesses: " + accesses.size() + " (expected: below " + MAX_ACCESSES + ", an engine that is open)");
+        }
+        Access access = new Access(open);
+        List<Grant> grants = new ArrayList<>(open.handles().length);
+        long end = System.nanoTime() + MAX_ACCESS_NANOS;
+        Capabilities.Verifier verifier = capabilities.verifier();
+        for (int i = 0; i < open.handles().length; i++) {
+            Grant grant = grant(from, access, i, verifier);
+            if (grant.status() != TransferStatus.COMPLETED) {
+                counters.requestsRefused.increment();
+            } else if (checks.leaseExpiry() && open.handles()[i].expiresAtNanos() - end < 0) {
+                end = open.handles()[i].expiresAtNanos();
+            }
+            grants.add(grant);
+        }
+        AccessId id = new AccessId(from, open.access());
+        if (accesses.putIfAbsent(id, access) != null) {
+            access.release();
+            throw new MooncakeException(
+                    MooncakeException.Code.PEER_REFUSED, "access " + open.access() + ": open already");
+        }
+        cutAt(id, access, end);
+        return RdmaFrameDescriptor.encodeOpened(grants);
+    }
+
+    private void cutAt(AccessId id, Access access, long end) {
+        try {
+            access.cut = janitor.schedule(() -> cut(id), end - System.nanoTime(), TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException e) {
+            // The engine closes; below.
+        }
+        if (closed || gone.test(id.peer)) {
+            cut(id);
+        }
+    }
+
+    private Grant grant(UUID from, Access access, int index, Capabilities.Verifier verifier) {
+        RemoteHandle handle = access.open.handles()[index];
+        Region region = regions.find(handle.region());
+        if (region == null || !region.acquire()) {
+            return Grant.refused(TransferStatus.REFUSED);
+        }
+        TransferStatus status = authorise(from, access.open, index, region, verifier);
+        int[] keys = status == TransferStatus.COMPLETED
+                ? registrations.remoteKeys(region, handle.offset(), access.open.sizes()[index], access.open.write())
+                : null;
+        if (keys == null) {
+            region.release();
+            return Grant.refused(status == TransferStatus.COMPLETED ? TransferStatus.REFUSED : status);
+        }
+        access.held[index] = region;
+        long piece = registrations.pieceBytes();
+        return new Grant(status, region.address() + handle.offset(), piece - handle.offset() % piece, piece, keys);
+    }
+
+    private TransferStatus authorise(UUID from, Open open, int index, Region region, Capabilities.Verifier verifier) {
+        RemoteHandle handle = open.handles()[index];
+        long size = open.sizes()[index];
+        boolean inside = region.containsRange(handle.offset(), handle.length()) && size >= 1 && size <= handle.length();
+        if (!inside || (open.write() && !handle.writable())) {
+            return TransferStatus.REFUSED;
+        }
+        if (checks.capability()
+                && !verifier.verify(
+                        from,
+                        handle.region(),
+                        handle.writable(),
+                        handle.generation(),
+                        handle.offset(),
+                        handle.length(),
+                        handle.expiresAtNanos(),
+                        handle.capability())) {
+            return TransferStatus.REFUSED;
+        }
+        return stillGranted(region, handle, size);
+    }
+
+    private TransferStatus stillGranted(Region region, RemoteHandle handle, long size) {
+        if (checks.leaseExpiry() && System.nanoTime() - handle.expiresAtNanos() >= 0) {
+            return TransferStatus.LEASE_EXPIRED;
+        }
+        if (checks.generation() && !region.current(handle.offset(), size, handle.generation())) {
+            return TransferStatus.STALE_GENERATION;
+        }
+        return TransferStatus.COMPLETED;
+    }
+
+    private byte[] close(UUID from, byte[] payload) {
+        Close close = RdmaFrameDescriptor.decodeClose(payload);
+        Access access = accesses.remove(new AccessId(from, close.access()));
+        if (access == null) {
+            return RdmaFrameDescriptor.encodeClosed(new TransferStatus[0]);
+        }
+        if (close.broken()) {
+            destroyAll(from, access);
+        }
+        TransferStatus[] statuses = new TransferStatus[access.held.length];
+        for (int i = 0; i < statuses.length; i++) {
+            statuses[i] = confirm(access, i, i < close.moved().length && close.moved()[i]);
+        }
+        access.release();
+        return RdmaFrameDescriptor.encodeClosed(statuses);
+    }
+
+    private TransferStatus confirm(Access access, int index, boolean moved) {
+        Region region = access.held[index];
+        if (region == null || !moved) {
+            return TransferStatus.CANCELED;
+        }
+        long size = access.open.sizes()[index];
+        TransferStatus status = stillGranted(region, access.open.handles()[index], size);
+        if (status != TransferStatus.COMPLETED) {
+            counters.requestsRefused.increment();
+        } else {
+            counters.requestsServed.increment();
+            (access.open.write() ? counters.bytesReceived : counters.bytesServed).add(size);
+        }
+        return status;
+    }
+
+    /** Ends an access that its reader did not close: first nothing can arrive any more, then the memory is let go. */
+    private void cut(AccessId id) {
+        Access access = accesses.remove(id);
+        if (access != null) {
+            destroyAll(id.peer, access);
+            access.release();
+        }
+    }
+
+    private void destroyAll(UUID peer, Access access) {
+        for (long connection : access.open.connections()) {
+            destroy(peer, connection);
+        }
+    }
+
+    private synchronized void destroy(UUID peer, long connection) {
+        Served one = served.get(connection);
+        if (one != null && one.peer.equals(peer)) {
+            served.remove(connection);
+            one.pair.close();
+        }
+    }
+
+    /** Cuts every access to that region. */
+    void cut(Region region) {
+        accesses.forEach((id, access) -> {
+            if (access.touches(region)) {
+                cut(id);
+            }
+        });
+    }
+
+    /** Ends everything with that life of a peer. */
+    void peerGone(UUID peer) {
+        served.forEach((id, one) -> destroy(peer, id));
+        accesses.keySet().forEach(id -> {
+            if (id.peer.equals(peer)) {
+                cut(id);
+            }
+        });
+    }
+
+    @Override
+    public void close() {
+        synchronized (this) {
+            closed = true;
+            // Under the lock, so that a queue pair which another thread destroys is gone as well when this returns.
+            served.forEach((id, one) -> destroy(one.peer, id));
+        }
+        janitor.shutdownNow();
+        accesses.keySet().forEach(this::cut);
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.base.Deadline;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** RDMA between two processes, one of which is killed or stopped. Needs a device, as {@link RdmaTransferOnDevice}. */
+final class RdmaFaultOnDevice {
+    private static final int ELEMENTS = 8;
+
+    private final Memory memory = new Memory(ELEMENTS * OwnerProcess.BLOCK);
+    private TransferEngine reader;
+
+    @BeforeEach
+    void start() {
+        reader = TransferEngine.start(
+                TransferEngineConfig.of("127.0.0.1", TransferContract.SECRET), RdmaTransferOnDevice.CONFIG);
+        reader.registerMemory(memory.address, memory.length, memory.guard());
+    }
+
+    @AfterEach
+    void stop() {
+        reader.close();
+        assertThat(memory.canariesIntact()).isTrue();
+        memory.close();
+    }
+
+    private OwnerProcess owner() throws Exception {
+        return OwnerProcess.start(reader.incarnation(), 47_000, 47_600, "rdma");
+    }
+
+    private TransferStatus[] readAll(RemoteLease lease, Deadline deadline) {
+        List<TransferEngine.ReadRequest> requests = new ArrayList<>();
+        for (int i = 0; i < lease.size(); i++) {
+            requests.add(new TransferEngine.ReadRequest(i, memory.address + (long) i * OwnerProcess.BLOCK));
+        }
+        return reader.read(lease, requests, deadline);
+    }
+
+    private RemoteLease lease(OwnerProcess owner) {
+        List<byte[]> keys = new ArrayList<>();
+        for (int key = 0; key < ELEMENTS; key++) {
+            keys.add(TestLeases.key(key));
+        }
+        return reader.lease(owner.address, "pool", keys, Duration.ofSeconds(30), TransferContract.soon());
+    }
+
+    @Test
+    void read_ownerKilledMeanwhile_failsByTheDeadlineAndNothingArrivesLater() throws Exception {
+        try (OwnerProcess owner = owner();
+                RemoteLease lease = lease(owner)) {
+            assertThat(readAll(lease, TransferContract.soon())).containsOnly(TransferStatus.COMPLETED);
+            Thread killer = new Thread(() -> {
+                try {
+                    Thread.sleep(30);
+                    owner.kill();
+                } catch (InterruptedException e) {
+                    throw new AssertionError(e);
+                }
+            });
+            killer.start();
+            TransferStatus last = TransferStatus.COMPLETED;
+            long began = System.nanoTime();
+            while (last == TransferStatus.COMPLETED) {
+                began = System.nanoTime();
+                TransferStatus[] statuses = readAll(lease, Deadline.ofMillis(3000));
+                for (TransferStatus status : statuses) {
+                    last = status == TransferStatus.COMPLETED ? last : status;
+                }
+            }
+            long tookMillis = (System.nanoTime() - began) / 1_000_000;
+            assertThat(tookMillis).isLessThan(3250);
+            assertThat(last).isIn(TransferStatus.PEER_UNREACHABLE, TransferStatus.TIMEOUT);
+            killer.join();
+            long before = memory.checksumOfAll();
+            Thread.sleep(300);
+            assertThat(memory.checksumOfAll()).isEqualTo(before);
+        }
+    }
+
+    @Test
+    void read_ownerInAnotherProcessStoppedAndContinued_timesOutThenArrivesVerified() throws Exception {
+        try (OwnerProcess owner = owner();
+                RemoteLease lease = lease(owner)) {
+            assertThat(readAll(lease, TransferContract.soon())).containsOnly(TransferStatus.COMPLETED);
+            owner.signal("STOP");
+            long began = System.nanoTime();
+            assertThat(readAll(lease, Deadline.ofMillis(500))).containsOnly(TransferStatus.TIMEOUT);
+            assertThat((System.nanoTime() - began) / 1_000_000).isBetween(490L, 750L);
+            owner.signal("CONT");
+            memory.fill(99, 0, memory.length);
+            assertThat(readAll(lease, TransferContract.soon())).containsOnly(TransferStatus.COMPLETED);
+            for (int key = 0; key < ELEMENTS; key++) {
+                assertThat(memory.holds(key, key * OwnerProcess.BLOCK, OwnerProcess.BLOCK))
+                        .isTrue();
+            }
+        }
+    }
+}

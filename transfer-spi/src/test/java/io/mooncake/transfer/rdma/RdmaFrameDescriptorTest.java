@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.rdma;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.RemoteHandle;
+import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Close;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Connected;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Open;
+import io.mooncake.transfer.rdma.RdmaPort.Endpoint;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Random;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+final class RdmaFrameDescriptorTest {
+    private static final Endpoint ENDPOINT =
+            new Endpoint(5, 0x1234, HexFormat.of().parseHex("00000000000000000000ffff0a630001"), 0x11, 0xabcdef);
+
+    private static final byte[] OPEN = RdmaFrameDescriptor.encodeOpen(new Open(
+            9,
+            true,
+            new long[] {3, 4},
+            new RemoteHandle[] {new RemoteHandle(1, 2, 4096, 8192, true, 77, new byte[] {1, 2, 3})},
+            new long[] {100}));
+
+    private static final byte[] OPENED = RdmaFrameDescriptor.encodeOpened(List.of(
+            new Grant(TransferStatus.COMPLETED, 0x7f0000001000L, 4096, 65536, new int[] {0x10, 0x20}),
+            Grant.refused(TransferStatus.STALE_GENERATION)));
+
+    @Test
+    void encode_connect_isTheFixedLayout() {
+        assertThat(HexFormat.of().formatHex(RdmaFrameDescriptor.encodeConnect(ENDPOINT)))
+                .isEqualTo("01" + "05" + "3412" + "00000000000000000000ffff0a630001" + "11000000" + "efcdab00");
+    }
+
+    @Test
+    void encode_open_isTheFixedLayout() {
+        assertThat(HexFormat.of().formatHex(OPEN))
+                .isEqualTo("01" + "0900000000000000" + "01" + "0200" + "0300000000000000" + "0400000000000000" + "0100"
+                        + "01000000" + "0200000000000000" + "0010000000000000" + "0020000000000000" + "01"
+                        + "4d00000000000000" + "03010203" + "6400000000000000");
+    }
+
+    @Test
+    void encode_opened_isTheFixedLayout() {
+        assertThat(HexFormat.of().formatHex(OPENED))
+                .isEqualTo("01" + "01" + "0200" + "00" + "00100000007f0000" + "0010000000000000" + "0000010000000000"
+                        + "0200" + "10000000" + "20000000" + "01");
+    }
+
+    @Test
+    void decode_whatWasEncoded_isTheSame() {
+        Endpoint endpoint = RdmaFrameDescriptor.decodeConnect(RdmaFrameDescriptor.encodeConnect(ENDPOINT));
+        assertThat(endpoint).usingRecursiveComparison().isEqualTo(ENDPOINT);
+        Connected connected = new Connected(5, ENDPOINT);
+        assertThat(RdmaFrameDescriptor.decodeConnected(RdmaFrameDescriptor.encodeConnected(connected)))
+                .usingRecursiveComparison()
+                .isEqualTo(connected);
+        Open open = RdmaFrameDescriptor.decodeOpen(OPEN);
+        assertThat(RdmaFrameDescriptor.encodeOpen(open)).isEqualTo(OPEN);
+        List<Grant> grants = RdmaFrameDescriptor.decodeOpened(OPENED);
+        assertThat(RdmaFrameDescriptor.encodeOpened(grants)).isEqualTo(OPENED);
+        assertThat(RdmaFrameDescriptor.decodeOpened(RdmaFrameDescriptor.encodeOpened(null)))
+                .isNull();
+        Close close = new Close(7, true, new boolean[] {true, false});
+        assertThat(RdmaFrameDescriptor.decodeClose(RdmaFrameDescriptor.encodeClose(close)))
+                .usingRecursiveComparison()
+                .isEqualTo(close);
+        TransferStatus[] statuses = {TransferStatus.COMPLETED, TransferStatus.LEASE_EXPIRED, TransferStatus.CANCELED};
+        assertThat(RdmaFrameDescriptor.decodeClosed(RdmaFrameDescriptor.encodeClosed(statuses)))
+                .containsExactly(statuses);
+        assertThat(RdmaFrameDescriptor.decodeHangUp(RdmaFrameDescriptor.encodeHangUp(new long[] {1, -1})))
+                .containsExactly(1, -1);
+    }
+
+    @Test
+    void decode_cutOrPadded_isCorrupt() {
+        assertEveryLengthButTheRightOneIsCorrupt(OPEN, RdmaFrameDescriptor::decodeOpen);
+        assertEveryLengthButTheRightOneIsCorrupt(OPENED, RdmaFrameDescriptor::decodeOpened);
+        assertEveryLengthButTheRightOneIsCorrupt(
+                RdmaFrameDescriptor.encodeConnect(ENDPOINT), RdmaFrameDescriptor::decodeConnect);
+        assertEveryLengthButTheRightOneIsCorrupt(
+                RdmaFrameDescriptor.encodeClose(new Close(1, false, new boolean[3])), RdmaFrameDescriptor::decodeClose);
+    }
+
+    private static void assertEveryLengthButTheRightOneIsCorrupt(byte[] frame, Consumer<byte[]> decoder) {
+        decoder.accept(frame);
+        for (int length = 0; length <= frame.length + 1; length++) {
+            if (length != frame.length) {
+                byte[] other = Arrays.copyOf(frame, length);
+                assertThatThrownBy(() -> decoder.accept(other))
+                        .isInstanceOf(MooncakeException.class)
+                        .extracting("code")
+                        .isEqualTo(MooncakeException.Code.CORRUPT);
+            }
+        }
+    }
+
+    @Test
+    void decode_randomBytes_throwsOursOrDecodes() {
+        long seed = Long.getLong("mooncake.seed", System.nanoTime());
+        System.out.println("decode_randomBytes mooncake.seed=" + seed);
+        Random random = new Random(seed);
+        List<Consumer<byte[]>> decoders = List.of(
+                RdmaFrameDescriptor::decodeOpen,
+                RdmaFrameDescriptor::decodeOpened,
+                RdmaFrameDescriptor::decodeConnect,
+                RdmaFrameDescriptor::decodeConnected,
+                RdmaFrameDescriptor::decodeClose,
+                RdmaFrameDescriptor::decodeClosed,
+                RdmaFrameDescriptor::decodeHangUp);
+        int rounds = Boolean.getBoolean("mooncake.long") ? 2_000_000 : 50_000;
+        for (int round = 0; round < rounds; round++) {
+            byte[] frame;
+            if (random.nextBoolean()) {
+                frame = new byte[random.nextInt(120)];
+                random.nextBytes(frame);
+                if (frame.length > 0) {
+                    frame[0] = 1;
+                }
+            } else {
+                frame = (random.nextBoolean() ? OPEN : OPENED).clone();
+                frame[random.nextInt(frame.length)] ^= (byte) (1 << random.nextInt(8));
+            }
+            try {
+                decoders.get(random.nextInt(decoders.size())).accept(frame);
+            } catch (MooncakeException expected) {
+                assertThat(expected.code())
+                        .as("seed %d round %d", seed, round)
+                        .isIn(MooncakeException.Code.CORRUPT, MooncakeException.Code.PEER_REFUSED);
+            }
+        }
+    }
+}
