@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 
 /** What every metadata store must do; each test has a cluster of its own. */
 public abstract class MetadataStoreContract {
-    protected static final int WAIT_MILLIS = 20_000;
+    protected static final int WAIT_MILLIS = 40_000;
 
     private final List<MetadataStore> opened = new ArrayList<>();
 

@@ -35,19 +35,15 @@ final class MemoryStore implements MetadataStore {
 
     @Override
     public synchronized boolean put(String key, byte[] value, Deadline deadline) {
-        OwnRecords.Wish wish = own.put(key, value);
-        wish.record().ifPresent(record -> {
-            table.applyOwn(record);
-            space.put(record);
-        });
+        OwnRecords.Wish wish = own.put(key, value, table::applyOwn);
+        wish.record().ifPresent(space::put);
         own.confirm(wish);
         return true;
     }
 
     @Override
     public synchronized boolean remove(String key, Deadline deadline) {
-        OwnRecords.Wish wish = own.remove(key);
-        table.dropOwn(key);
+        OwnRecords.Wish wish = own.remove(key, table::dropOwn);
         space.drop(new RecordId(key, owner));
         own.confirm(wish);
         return true;

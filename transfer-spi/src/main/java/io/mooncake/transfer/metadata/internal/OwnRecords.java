@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.function.Consumer;
 
 /**
  * What this node wants published, and how much of it the service has. The truth about own records: whatever happens to the service, it
@@ -41,8 +42,8 @@ public final class OwnRecords {
         this.owner = owner;
     }
 
-    /** Wishes that a record be published. */
-    public synchronized Wish put(String key, byte[] value) {
+    /** Wishes that a record be published; {@code seen} gets it within the same step, so that readers see wishes in their order. */
+    public synchronized Wish put(String key, byte[] value, Consumer<MetadataRecord> seen) {
         requireOpen();
         if (!wishes.containsKey(key) && wishes.size() >= MetadataStore.MAX_OWN_RECORDS) {
             throw new MooncakeException(
@@ -50,17 +51,19 @@ public final class OwnRecords {
                     "own records: " + (wishes.size() + 1) + " (expected: up to " + MetadataStore.MAX_OWN_RECORDS + ")");
         }
         MetadataRecord record = new MetadataRecord(key, owner, versions + 1, value.clone());
+        seen.accept(record);
         return wish(new Wish(key, ++versions, Optional.of(record)));
     }
 
-    /** Wishes that a record be gone. */
-    public synchronized Wish remove(String key) {
+    /** Wishes that a record be gone; {@code seen} is told within the same step. */
+    public synchronized Wish remove(String key, Consumer<String> seen) {
         requireOpen();
         MetadataRecord.requireKey(key);
         Wish before = wishes.get(key);
         if (before == null) {
             return new Wish(key, 0, Optional.empty());
         }
+        seen.accept(key);
         return wish(new Wish(key, ++versions, Optional.empty()));
     }
 

@@ -18,6 +18,8 @@ import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A store's copy of its cluster's records, and who follows them.
@@ -31,6 +33,10 @@ import java.util.function.LongSupplier;
  * table, not by the number of events.
  */
 public final class RecordTable {
+    /** Most records of others; what comes beyond is left out, so that a runaway writer does not fill this node's heap. */
+    static final int MAX_RECORDS = 262_144;
+
+    private static final Logger LOG = LoggerFactory.getLogger(RecordTable.class);
     private final Object lock = new Object();
     private final UUID owner;
     private final LongSupplier nanoClock;
@@ -41,6 +47,7 @@ public final class RecordTable {
     private final TreeMap<RecordId, MetadataRecord> records = new TreeMap<>();
     private final Set<RecordId> held = new HashSet<>();
     private boolean synced;
+    private boolean full;
     private boolean outage;
     private boolean grace;
     private long graceEndsNanos;
@@ -132,7 +139,14 @@ public final class RecordTable {
         }
         held.remove(id);
         MetadataRecord before = records.get(id);
-        if (before == null || before.version() < record.version()) {
+        if (before == null && records.size() >= MAX_RECORDS) {
+            if (!full) {
+                full = true;
+                LOG.warn(
+                        "More than {} metadata records; others are left out until the store is opened anew",
+                        MAX_RECORDS);
+            }
+        } else if (before == null || before.version() < record.version()) {
             set(id, record);
         }
     }
