@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.etcd;
 
-import io.etcd.jetcd.ByteSequence;
 import io.etcd.jetcd.KeyValue;
 import io.etcd.jetcd.Watch;
 import io.etcd.jetcd.common.exception.CompactedException;
@@ -39,6 +38,7 @@ final class EtcdFeed {
     private final RecordTable table;
     private final OwnRecords own;
     private final LongSupplier nanoClock;
+    private final long leaseNanos;
     private final Runnable wake;
 
     // Guarded by lock.
@@ -53,12 +53,20 @@ final class EtcdFeed {
 
     private Watch.@Nullable Watcher watcher;
 
-    EtcdFeed(String cluster, UUID owner, RecordTable table, OwnRecords own, LongSupplier nanoClock, Runnable wake) {
+    EtcdFeed(
+            String cluster,
+            UUID owner,
+            RecordTable table,
+            OwnRecords own,
+            LongSupplier nanoClock,
+            long leaseNanos,
+            Runnable wake) {
         this.prefix = EtcdRecordDescriptor.prefix(cluster);
         this.owner = owner;
         this.table = table;
         this.own = own;
         this.nanoClock = nanoClock;
+        this.leaseNanos = leaseNanos;
         this.wake = wake;
     }
 
@@ -78,10 +86,13 @@ final class EtcdFeed {
 
     /** Lists and follows. */
     void start(EtcdConnection connection) throws EtcdFailure, InterruptedException {
+        follow(connection, list(connection));
+    }
+
+    /** Makes the table like etcd; returns the revision that it is of. */
+    long list(EtcdConnection connection) throws EtcdFailure, InterruptedException {
         stop();
-        ByteSequence from = EtcdConnection.bytes(prefix);
-        EtcdConnection.Listing listing = connection.list(from);
-        long mine;
+        EtcdConnection.Listing listing = connection.list(EtcdConnection.bytes(prefix));
         synchronized (lock) {
             // A smaller revision is another history: the data was wiped, the living will publish again.
             if (doubtful || listing.revision() < lastRevision) {
@@ -90,14 +101,22 @@ final class EtcdFeed {
             }
             resync(listing.records());
             lastRevision = listing.revision();
+            doubtful = false;
+            return lastRevision;
+        }
+    }
+
+    /** Follows what comes after {@code revision}. */
+    void follow(EtcdConnection connection, long revision) {
+        long mine;
+        synchronized (lock) {
             mine = ++generation;
             broken = false;
-            doubtful = false;
             brokenBecause = "";
             lastSignNanos = nanoClock.getAsLong();
         }
         try {
-            watcher = connection.watch(from, listing.revision() + 1, new Listener(mine));
+            watcher = connection.watch(EtcdConnection.bytes(prefix), revision + 1, new Listener(mine));
         } catch (RuntimeException e) {
             synchronized (lock) {
                 breakLocked("no watch: " + e.getMessage(), true);
@@ -127,14 +146,14 @@ final class EtcdFeed {
         table.resync(records);
     }
 
-    /** Asks the watch for a sign of life; gives it up when there was none for {@code patienceNanos}. */
-    void probe(long patienceNanos) {
+    /** Asks the watch for a sign of life, three times a lease time; gives it up when there was none for a whole one. */
+    void probe() {
         Watch.Watcher current = watcher;
         synchronized (lock) {
             if (broken || current == null) {
                 return;
             }
-            if (nanoClock.getAsLong() - lastSignNanos > patienceNanos) {
+            if (nanoClock.getAsLong() - lastSignNanos > leaseNanos) {
                 breakLocked("the watch was silent", true);
                 return;
             }
@@ -177,11 +196,24 @@ final class EtcdFeed {
         public void onNext(WatchResponse response) {
             synchronized (lock) {
                 if (generation == mine) {
-                    lastSignNanos = nanoClock.getAsLong();
+                    heard();
                     lastRevision = Math.max(lastRevision, response.getHeader().getRevision());
                     response.getEvents().forEach(this::apply);
                 }
             }
+        }
+
+        /**
+         * After a longer silence than between two probes etcd may have been paused, and ends leases as soon as it goes on whose owners had no
+         * chance to renew them: that is an outage, however short.
+         */
+        private void heard() {
+            long now = nanoClock.getAsLong();
+            if (now - lastSignNanos > leaseNanos / 2) {
+                table.outageBegins();
+                table.outageEnds();
+            }
+            lastSignNanos = now;
         }
 
         private void apply(WatchEvent event) {

@@ -75,7 +75,7 @@ final class EtcdLoop implements AutoCloseable {
         this.leaseNanos = context.leaseTime().toNanos();
         this.delays = new RetryDelays(FIRST_DELAY, LONGEST_DELAY, context.random());
         this.publisher = new EtcdPublisher(context.cluster(), context.owner(), own);
-        this.feed = new EtcdFeed(context.cluster(), context.owner(), table, own, nanoClock, this::wake);
+        this.feed = new EtcdFeed(context.cluster(), context.owner(), table, own, nanoClock, leaseNanos, this::wake);
         this.calls = callThreads();
         this.thread = new Thread(this::run, "mooncake-metadata-etcd");
         this.thread.setDaemon(true);
@@ -154,7 +154,7 @@ final class EtcdLoop implements AutoCloseable {
             lease = current.grant(TimeUnit.NANOSECONDS.toSeconds(leaseNanos + 999_999_999));
         } else if (now - keepAliveNanos >= 0) {
             current.keepAlive(lease);
-            feed.probe(leaseNanos);
+            feed.probe();
         } else {
             return;
         }
