@@ -132,6 +132,11 @@ public final class IgniteAdapter implements AutoCloseable {
         return registry;
     }
 
+    /** Whether this is a client node that has lost its cluster and looks for it. */
+    public boolean disconnected() {
+        return context.clientDisconnected();
+    }
+
     /** Takes back listeners and metrics. Idempotent. */
     @Override
     public synchronized void close() {

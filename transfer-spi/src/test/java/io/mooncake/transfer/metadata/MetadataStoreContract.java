@@ -292,7 +292,7 @@ public abstract class MetadataStoreContract {
     }
 
     /** Believes only what it is told. */
-    protected static final class Follower implements MetadataListener {
+    public static final class Follower implements MetadataListener {
         private final List<String> log = new ArrayList<>();
         private final Map<String, MetadataRecord> records = new HashMap<>();
 

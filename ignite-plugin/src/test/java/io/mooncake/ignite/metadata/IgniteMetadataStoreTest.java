@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.metadata;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.TestGrid;
+import io.mooncake.transfer.metadata.EngineRecord;
+import io.mooncake.transfer.metadata.MetadataContext;
+import io.mooncake.transfer.metadata.MetadataStatus;
+import io.mooncake.transfer.metadata.MetadataStore;
+import io.mooncake.transfer.metadata.MetadataStoreContract;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.apache.ignite.Ignite;
+import org.apache.ignite.Ignition;
+import org.apache.ignite.cluster.ClusterState;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** The contract over two plain nodes and a client, none of which has the plugin; and what is particular to Ignite. */
+class IgniteMetadataStoreTest extends MetadataStoreContract {
+    private static final List<Ignite> NODES = new ArrayList<>();
+    private static TestGrid grid;
+
+    private final String cluster = UUID.randomUUID().toString();
+    private int next;
+
+    @BeforeAll
+    static void startNodes() {
+        grid = new TestGrid();
+        NODES.add(grid.start("one", config -> {}));
+        NODES.add(grid.start("two", config -> {}));
+        NODES.add(grid.start("client", config -> config.setClientMode(true)));
+    }
+
+    @AfterAll
+    static void stopNodes() {
+        grid.close();
+        NODES.clear();
+    }
+
+    private MetadataStore on(Ignite node) {
+        return MetadataStore.open("ignite://" + node.name(), MetadataContext.of(cluster));
+    }
+
+    @Override
+    protected MetadataStore openNode() {
+        return on(NODES.get(next++ % NODES.size()));
+    }
+
+    @Test
+    void open_ofNoOrOneOfSeveralNodes_namesThoseThatRun() {
+        for (String uri : List.of("ignite", "ignite://nobody")) {
+            assertThatExceptionOfType(MooncakeException.class)
+                    .isThrownBy(() -> MetadataStore.open(uri, MetadataContext.of(cluster)))
+                    .withMessageContaining(NODES.get(0).name());
+        }
+    }
+
+    @Test
+    void put_whileTheClusterIsInactive_isSeen() {
+        Ignite one = NODES.get(0);
+        one.cluster().state(ClusterState.INACTIVE);
+        try (MetadataStore here = on(one);
+                MetadataStore there = on(NODES.get(1))) {
+            assertThat(here.put("k", bytes("1"), deadline())).isTrue();
+            eventually(() -> texts(there.get("k")).equals(List.of("1")));
+        } finally {
+            one.cluster().state(ClusterState.ACTIVE);
+        }
+    }
+
+    @Test
+    void put_ofManyRecords_reachesNewcomersInParts() {
+        try (MetadataStore here = on(NODES.get(0))) {
+            for (int i = 0; i < 100; i++) {
+                here.put("many/" + i, new byte[10_000], deadline());
+            }
+            try (MetadataStore late = on(NODES.get(1))) {
+                eventually(() -> late.list("many/").equals(here.list("many/")));
+                assertThat(late.list("many/")).hasSize(100);
+            }
+        }
+    }
+
+    @Test
+    void engines_areThoseOfTheTopology_andGoWithTheirNode() {
+        try (TestGrid other = new TestGrid()) {
+            Ignite first = other.start("first");
+            Ignite second = other.start("second");
+            try (MetadataStore here = on(first)) {
+                eventually(() -> here.engines().size() == 2);
+                EngineRecord engine = here.engines().stream()
+                        .filter(each -> String.valueOf(
+                                        second.cluster().localNode().consistentId())
+                                .equals(each.attributes().get(EngineRecord.NAME)))
+                        .findFirst()
+                        .orElseThrow();
+                try (MetadataStore there = on(second)) {
+                    EngineRecord more = new EngineRecord(engine.address(), java.util.Map.of("rack", "r1"));
+                    there.register(more, deadline());
+                    eventually(() -> here.findEngine(engine.address().incarnation())
+                            .filter(more::equals)
+                            .isPresent());
+                    there.unregister(engine.address().incarnation(), deadline());
+                    eventually(() -> here.findEngine(engine.address().incarnation())
+                            .filter(engine::equals)
+                            .isPresent());
+                    there.put("k", bytes("1"), deadline());
+                    eventually(() -> here.get("k").size() == 1);
+
+                    Ignition.stop(second.name(), true);
+                    eventually(() ->
+                            here.findEngine(engine.address().incarnation()).isEmpty());
+                    eventually(() -> here.get("k").isEmpty());
+                }
+            }
+        }
+    }
+
+    @Test
+    void disconnectedClient_servesWhatItKnows_andPublishesWhenItIsBack() {
+        try (TestGrid other = new TestGrid()) {
+            Ignite server = other.start("server", config -> {});
+            Ignite client = other.start("client", config -> config.setClientMode(true));
+            MetadataStore there = on(server);
+            try (MetadataStore here = on(client)) {
+                Follower follower = new Follower();
+                here.watch("", follower);
+                there.put("of/server", bytes("1"), deadline());
+                here.put("of/client", bytes("2"), deadline());
+                eventually(() -> here.list("of/").size() == 2);
+
+                Ignition.stop(server.name(), true);
+                eventually(() -> here.status().state() == MetadataStatus.State.OUTAGE);
+                assertThat(here.list("of/")).hasSize(2);
+                assertThat(here.put("during", bytes("3"), Deadline.ofMillis(50)))
+                        .isFalse();
+
+                Ignite again = other.start("server", config -> {});
+                try (MetadataStore back = on(again)) {
+                    eventually(() -> here.status().state() == MetadataStatus.State.SYNCED);
+                    eventually(() -> texts(back.list("")).containsAll(List.of("2", "3")));
+                    assertThat(here.get("of/server")).as("within the grace").hasSize(1);
+                    eventually(() -> here.get("of/server").isEmpty());
+                    assertThat(follower.log()).contains("-of/server=1").doesNotContain("-of/client=2");
+                }
+            } finally {
+                there.close();
+            }
+        }
+    }
+}
