@@ -123,6 +123,30 @@ class ArchitectureTest {
     }
 
     @ArchTest
+    static void etcd_outsideItsArtifact_isUnknown(JavaClasses all) {
+        noClasses()
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage("io.etcd..", "io.vertx..", "io.grpc..", "io.netty..")
+                .because("its jars come with mooncake-transfer-etcd alone, which has a test of its own for its room")
+                .check(all);
+    }
+
+    @ArchTest
+    static void metadata_wallClock_isNotAsked(JavaClasses all) {
+        noClasses()
+                .that()
+                .resideInAnyPackage("io.mooncake.transfer.metadata..", "io.mooncake.ignite.metadata..")
+                .should()
+                .callMethod(System.class, "currentTimeMillis")
+                .orShould()
+                .dependOnClassesThat()
+                .haveFullyQualifiedName("java.time.Instant")
+                .because("no lease and no limit changes when the wall clock jumps")
+                .check(all);
+    }
+
+    @ArchTest
     static void arrow_inTransport_isUnknown(JavaClasses all) {
         noClasses()
                 .that()
