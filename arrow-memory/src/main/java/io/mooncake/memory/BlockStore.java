@@ -138,6 +138,7 @@ final class BlockStore {
             long generation = slab.generation(slot);
             events.append(listener -> listener.onRemoved(key, generation));
         }
+        BlockDescriptor.retract(slab.headerAddress(slot));
         slab.recycle(slot);
         evicted.increment();
         return slot;
@@ -145,6 +146,7 @@ final class BlockStore {
 
     /** Gives a slot that was never sealed back. */
     void abandon(int slot) {
+        BlockDescriptor.retract(slab.headerAddress(slot));
         slab.free(slot);
     }
 
@@ -203,6 +205,7 @@ final class BlockStore {
             stored.increment();
             events.drain();
         } else {
+            BlockDescriptor.retract(slab.headerAddress(slot));
             slab.free(slot);
         }
         return outcome;

@@ -318,6 +318,15 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     }
 
     /**
+     * Where the generation of the block whose payload holds {@code offset} lies in the region, little-endian and 8-aligned, for readers
+     * that map the region: it changes before a byte of the payload does. -1 when no payload is there. No allocation, also after close.
+     */
+    public long generationOffset(long offset) {
+        long header = store.slab.headerOffset(offset);
+        return header < 0 ? -1 : header + BlockDescriptor.generationOffset();
+    }
+
+    /**
      * Memory for a block to be fetched from a peer.
      *
      * @param key what it is to be

@@ -4,16 +4,20 @@ package io.mooncake.memory;
 import io.mooncake.base.ByteSize;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.natives.SharedFile;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.arrow.memory.AllocationListener;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.memory.util.MemoryUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One page-aligned region of off-heap Arrow memory, zeroed and so touched once at the start: the first touch of a page costs ten times a
- * copy, and never happens on the hot path. Pools are cut from it, and a transfer engine registers it whole.
+ * copy, and never happens on the hot path. Pools are cut from it, and a transfer engine registers it whole. It can lie in a file that other
+ * processes of the machine map for reading.
  *
  * <p>Ownership: the caller owes one {@link #close()}. The memory itself goes when the last pool, lease and {@link #retain() hold} on it is
  * gone too, so that no late reader ever touches freed memory. Threading: safe for all threads.
@@ -25,8 +29,8 @@ public final class MemoryRegion implements AutoCloseable {
     private static final long TOUCH_BYTES_A_THREAD = 64L << 20;
     private static final int MAX_TOUCH_THREADS = 16;
 
-    private final RootAllocator allocator;
-    private final ArrowBuf memory;
+    private final Runnable free;
+    private final @Nullable SharedFile shared;
     private final long address;
     private final long bytes;
     private final List<long[]> claims = new ArrayList<>();
@@ -36,11 +40,11 @@ public final class MemoryRegion implements AutoCloseable {
     private int retains;
     private boolean closed;
 
-    private MemoryRegion(RootAllocator allocator, ArrowBuf memory, long bytes) {
-        this.allocator = allocator;
-        this.memory = memory;
-        this.address = (memory.memoryAddress() + PAGE_BYTES - 1) & -PAGE_BYTES;
+    private MemoryRegion(long address, long bytes, @Nullable SharedFile shared, Runnable free) {
+        this.address = address;
         this.bytes = bytes;
+        this.shared = shared;
+        this.free = free;
     }
 
     /**
@@ -54,16 +58,25 @@ public final class MemoryRegion implements AutoCloseable {
         return allocate(bytes, MemoryLimits.ofThisProcess());
     }
 
+    /**
+     * Allocates a region in a file below {@code folder}, so that other processes of this machine can map it for reading.
+     *
+     * @param bytes at least one page; rounded up to whole pages
+     * @param folder a memory file system such as {@link SharedFile#DEFAULT_FOLDER}
+     * @throws MooncakeException CONFIGURATION and EXHAUSTED as {@link #allocate(long)}; EXHAUSTED too when the folder has no room
+     */
+    public static MemoryRegion allocateShared(long bytes, Path folder) {
+        requireFits(bytes, MemoryLimits.ofThisProcess());
+        // What processes that were killed left behind takes room that this one may need.
+        SharedFile.removeOrphans(folder);
+        SharedFile file = SharedFile.create(folder, Math.addExact(bytes, PAGE_BYTES - 1) & -PAGE_BYTES);
+        MemoryRegion region = new MemoryRegion(file.address(), file.bytes(), file, file::close);
+        region.touch();
+        return region;
+    }
+
     static MemoryRegion allocate(long bytes, MemoryLimits limits) {
-        if (bytes < PAGE_BYTES) {
-            throw MooncakeException.invalid("region bytes", bytes, "at least " + PAGE_BYTES);
-        }
-        if (bytes > limits.bytes()) {
-            throw new MooncakeException(
-                    Code.CONFIGURATION,
-                    "region bytes: " + bytes + " = " + ByteSize.format(bytes) + " (expected: at most " + limits.bytes()
-                            + " = " + ByteSize.format(limits.bytes()) + ", " + limits.origin() + ")");
-        }
+        requireFits(bytes, limits);
         long rounded = Math.addExact(bytes, PAGE_BYTES - 1) & -PAGE_BYTES;
         long padded = Math.addExact(rounded, PAGE_BYTES);
         // Exact rounding: Arrow would otherwise take the next power of two.
@@ -76,9 +89,25 @@ public final class MemoryRegion implements AutoCloseable {
             throw new MooncakeException(
                     Code.EXHAUSTED, "region bytes: " + bytes + " (expected: what the system has free)", e);
         }
-        MemoryRegion region = new MemoryRegion(allocator, memory, rounded);
+        long aligned = (memory.memoryAddress() + PAGE_BYTES - 1) & -PAGE_BYTES;
+        MemoryRegion region = new MemoryRegion(aligned, rounded, null, () -> {
+            memory.close();
+            allocator.close();
+        });
         region.touch();
         return region;
+    }
+
+    private static void requireFits(long bytes, MemoryLimits limits) {
+        if (bytes < PAGE_BYTES) {
+            throw MooncakeException.invalid("region bytes", bytes, "at least " + PAGE_BYTES);
+        }
+        if (bytes > limits.bytes()) {
+            throw new MooncakeException(
+                    Code.CONFIGURATION,
+                    "region bytes: " + bytes + " = " + ByteSize.format(bytes) + " (expected: at most " + limits.bytes()
+                            + " = " + ByteSize.format(limits.bytes()) + ", " + limits.origin() + ")");
+        }
     }
 
     /** Address of the first byte, page-aligned. */
@@ -89,6 +118,11 @@ public final class MemoryRegion implements AutoCloseable {
     /** Size, whole pages. */
     public long bytes() {
         return bytes;
+    }
+
+    /** The file that other processes map, or null when the memory is this process's own. It belongs to the region. */
+    public @Nullable SharedFile sharedFile() {
+        return shared;
     }
 
     /**
@@ -152,8 +186,7 @@ public final class MemoryRegion implements AutoCloseable {
 
     private void drop() {
         if (--holds == 0) {
-            memory.close();
-            allocator.close();
+            free.run();
         }
     }
 

@@ -3,9 +3,12 @@ package io.mooncake.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.natives.NativeBridge;
+import io.mooncake.natives.SharedFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.arrow.memory.util.MemoryUtil;
@@ -28,6 +31,35 @@ class MemoryRegionTest {
             }
             assertThat(or).isZero();
         }
+    }
+
+    @Test
+    void allocateShared_blocksOfAPool_showTheirGenerationToOtherMappings() {
+        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        KvIdentity identity = Pools.identity(ReuseMode.EXACT);
+        try (MemoryRegion region = MemoryRegion.allocateShared((1 << 20) + 1, folder)) {
+            assertThat(region.bytes()).isEqualTo((1 << 20) + 4096);
+            SharedFile file = region.sharedFile();
+            LocalKvPool pool = LocalKvPool.create("p", identity, Pools.VOCABULARY, region, 4096, 1 << 20);
+            try (SharedFile seen = SharedFile.open(file.path(), file.device(), file.inode())) {
+                assertThat(Pools.store(pool, Tenant.DEFAULT, new int[20])).isEqualTo(2);
+                int shown = 0;
+                for (long offset = 0; offset < region.bytes(); offset += 4096) {
+                    long word = pool.generationOffset(offset);
+                    long generation = word < 0 ? 0 : MemoryUtil.getLong(seen.address() + word);
+                    if (pool.isCurrent(offset, 1, 1)) {
+                        assertThat(generation).isEqualTo(1);
+                        shown++;
+                    }
+                }
+                assertThat(shown).isGreaterThanOrEqualTo(2);
+                assertThat(pool.generationOffset(0)).isEqualTo(-1);
+                assertThat(pool.generationOffset(-1)).isEqualTo(-1);
+                assertThat(pool.generationOffset(1L << 40)).isEqualTo(-1);
+            }
+            pool.close();
+        }
+        assertThat(folder).isEmptyDirectory();
     }
 
     @Test

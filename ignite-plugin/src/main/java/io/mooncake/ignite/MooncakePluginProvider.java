@@ -59,6 +59,12 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Whether nodes of this machine may map this node's memory, where /dev/shm has room for it. Default true. */
+    public MooncakePluginProvider setSharedMemory(boolean sharedMemory) {
+        options.sharedMemory = sharedMemory;
+        return this;
+    }
+
     /** What else lives in the node, for example models, in starting order. */
     public MooncakePluginProvider setExtensions(@Nullable List<? extends NodeExtension> extensions) {
         options.extensions = extensions;

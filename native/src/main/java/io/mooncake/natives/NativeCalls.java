@@ -19,4 +19,22 @@ final class NativeCalls {
 
     /** RLIMIT_MEMLOCK of this process: -1 is unlimited, -2 unknown. */
     static native long memlockBytes(boolean hard);
+
+    /** {@code {address, descriptor, device, inode}} or {@code {-errno}}: see {@link SharedFile}. */
+    static native long[] sharedCreate(String path, long bytes);
+
+    /** {@code {address, descriptor, bytes}} or {@code {-errno}}. */
+    static native long[] sharedOpen(String path, long device, long inode);
+
+    /** Whether the creator holds its lock: 1, 0 or -errno. */
+    static native int sharedHeld(int descriptor);
+
+    /** Fills the page table: 0 or -errno. */
+    static native int sharedPopulate(long address, long bytes, boolean write);
+
+    /** Unmaps and closes. */
+    static native void sharedClose(long address, long bytes, int descriptor);
+
+    /** Removes the file unless somebody holds it: 1, 0 or -errno. */
+    static native int sharedRemoveOrphan(String path);
 }

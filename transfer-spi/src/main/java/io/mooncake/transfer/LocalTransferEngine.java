@@ -3,6 +3,7 @@ package io.mooncake.transfer;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.control.ZmqControlPlane;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.ClusterKey;
@@ -17,6 +18,7 @@ import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.internal.Transport;
 import io.mooncake.transfer.rdma.RdmaConfig;
 import io.mooncake.transfer.rdma.RdmaTransport;
+import io.mooncake.transfer.shm.ShmTransport;
 import io.mooncake.transfer.tcp.GonePeers;
 import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.Plane;
@@ -60,6 +62,7 @@ final class LocalTransferEngine implements TransferEngine {
     private final ZmqControlPlane control;
     private final TcpTransport tcp;
     private final @Nullable RdmaTransport rdma;
+    private final ShmTransport shm;
     private final AtomicBoolean closed = new AtomicBoolean();
 
     LocalTransferEngine(TransferEngineConfig config, SafetyChecks checks, @Nullable RdmaConfig rdmaConfig) {
@@ -77,6 +80,7 @@ final class LocalTransferEngine implements TransferEngine {
                 new PeerSockets(ClusterKey.ofSecret(config.secret()), incarnation, checks.incarnation(), counters);
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
         this.tcp = new TcpTransport(sockets, regions, capabilities, this.checks, gone, config.connectionsPerPeer());
+        this.shm = new ShmTransport(incarnation, control, tcp, regions, capabilities, this.checks, counters, gone);
         this.rdma = rdmaConfig == null ? null : openRdma(rdmaConfig);
         try {
             List<Integer> ports = new ArrayList<>();
@@ -134,6 +138,10 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public int registerMemory(long memoryAddress, long length, RegionGuard guard) {
         requireOpen();
+        return register(memoryAddress, length, guard).id();
+    }
+
+    private Region register(long memoryAddress, long length, RegionGuard guard) {
         Region region = regions.register(memoryAddress, length, guard);
         if (rdma != null) {
             try {
@@ -143,7 +151,7 @@ final class LocalTransferEngine implements TransferEngine {
                 throw e;
             }
         }
-        return region.id();
+        return region;
     }
 
     private void cut(Region region) {
@@ -154,7 +162,28 @@ final class LocalTransferEngine implements TransferEngine {
     }
 
     @Override
+    public int registerMemory(long memoryAddress, long length, PublishedGuard guard, SharedFile backing) {
+        requireOpen();
+        long offset = memoryAddress - backing.address();
+        if (!backing.owner() || offset < 0 || length > backing.bytes() || offset > backing.bytes() - length) {
+            throw MooncakeException.invalid(
+                    "shared region", "0x" + Long.toHexString(memoryAddress) + "+" + length, "inside of own " + backing);
+        }
+        Region region = register(memoryAddress, length, guard);
+        shm.share(region, backing);
+        return region.id();
+    }
+
+    @Override
+    public PathReport path(PeerAddress peer, Deadline deadline) {
+        requireOpen();
+        return shm.path(peer, deadline);
+    }
+
+    @Override
     public void unregisterMemory(int region) {
+        // No peer may take for good what it copies from now on.
+        shm.retract(region);
         Region ending = regions.find(region);
         regions.unregister(region, this::cut);
         if (rdma != null && ending != null) {
@@ -172,6 +201,9 @@ final class LocalTransferEngine implements TransferEngine {
         requireOpen();
         if (term.toMillis() < 10 || term.toMillis() > 60_000) {
             throw MooncakeException.invalid("term", term, "10 ms..60 s");
+        }
+        if (rdma == null) {
+            shm.prepare(peer);
         }
         byte[] payload = LeaseFrameDescriptor.encodeRequest(namespace, term.toNanos(), keys);
         long askedAtNanos = System.nanoTime();
@@ -206,10 +238,13 @@ final class LocalTransferEngine implements TransferEngine {
         }
     }
 
-    private void release(PeerAddress peer, long lease) {
+    private void release(PeerAddress peer, long lease, long copiedBytes) {
         // No answer is waited for: a release that is lost costs the owner the rest of the term.
         control.request(
-                peer, RELEASE_SERVICE, LeaseFrameDescriptor.encodeRelease(lease), Deadline.ofMillis(RELEASE_MILLIS));
+                peer,
+                RELEASE_SERVICE,
+                LeaseFrameDescriptor.encodeRelease(lease, copiedBytes),
+                Deadline.ofMillis(RELEASE_MILLIS));
     }
 
     @Override
@@ -223,6 +258,7 @@ final class LocalTransferEngine implements TransferEngine {
         long[] sizes = new long[count];
         int[] segments = new int[count];
         int[][] checksums = new int[count][];
+        long[] generationOffsets = new long[count];
         for (int i = 0; i < count; i++) {
             RemoteLease.Element element = lease.element(requests.get(i).element());
             if (element == null) {
@@ -233,6 +269,7 @@ final class LocalTransferEngine implements TransferEngine {
             sizes[i] = element.handle().length();
             segments[i] = element.segmentLength();
             checksums[i] = element.checksums();
+            generationOffsets[i] = element.generationOffset();
         }
         if (own.closed() || (checks.leaseExpiry() && own.expired())) {
             return filled(count, TransferStatus.LEASE_EXPIRED);
@@ -247,10 +284,12 @@ final class LocalTransferEngine implements TransferEngine {
                 sizes,
                 checks.checksum() ? segments : null,
                 checks.checksum() ? checksums : null,
+                generationOffsets,
                 leaseFirst ? own.endNanos() : now + left,
                 leaseFirst ? TransferStatus.LEASE_EXPIRED : TransferStatus.TIMEOUT,
                 config.connectionsPerPeer());
         TransferStatus[] statuses = run(lease.peer(), batch, targets, sizes);
+        own.copied(batch.copiedBytes());
         if (checks.leaseExpiry() && own.expired()) {
             // Verified, but too late to be relied upon.
             for (int i = 0; i < count; i++) {
@@ -297,6 +336,7 @@ final class LocalTransferEngine implements TransferEngine {
                 sizes,
                 null,
                 null,
+                null,
                 System.nanoTime() + deadline.remainingNanos(),
                 TransferStatus.TIMEOUT,
                 config.connectionsPerPeer());
@@ -319,7 +359,7 @@ final class LocalTransferEngine implements TransferEngine {
                 }
                 held[holding] = region;
             }
-            Transport transport = rdma == null ? tcp : rdma;
+            Transport transport = rdma == null ? shm : rdma;
             transport.execute(peer, batch);
             return batch.statuses();
         } finally {
@@ -353,7 +393,7 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public void peerGone(UUID incarnation) {
         gone.add(incarnation);
-        tcp.peerGone(incarnation);
+        shm.peerGone(incarnation);
         if (rdma != null) {
             rdma.peerGone(incarnation);
         }
@@ -387,6 +427,8 @@ final class LocalTransferEngine implements TransferEngine {
 
     private void closeParts() {
         sockets.stopListening();
+        // The page first: what peers copy from now on counts for nothing, so pins may go.
+        shm.close();
         leases.close();
         tcp.close();
         if (rdma != null) {

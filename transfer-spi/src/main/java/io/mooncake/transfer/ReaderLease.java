@@ -4,6 +4,7 @@ package io.mooncake.transfer;
 import io.mooncake.transfer.internal.LeaseFrameDescriptor.Reply;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** The reader's side of a lease. The term counts from before the request was sent, so it ends here before it ends at the owner. */
@@ -13,12 +14,13 @@ final class ReaderLease implements RemoteLease {
     private final List<@Nullable Element> elements;
     private final long endNanos;
     private final LeaseReleaser releaser;
+    private final AtomicLong copiedBytes = new AtomicLong();
     private final AtomicBoolean closed = new AtomicBoolean();
 
     /** Tells the owner. */
     @FunctionalInterface
     interface LeaseReleaser {
-        void release(PeerAddress peer, long lease);
+        void release(PeerAddress peer, long lease, long copiedBytes);
     }
 
     ReaderLease(PeerAddress peer, Reply reply, long askedAtNanos, LeaseReleaser releaser) {
@@ -31,6 +33,11 @@ final class ReaderLease implements RemoteLease {
 
     long endNanos() {
         return endNanos;
+    }
+
+    /** Bytes were copied out of the owner's mapped memory under this lease. */
+    void copied(long bytes) {
+        copiedBytes.addAndGet(bytes);
     }
 
     boolean closed() {
@@ -60,7 +67,7 @@ final class ReaderLease implements RemoteLease {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            releaser.release(peer, id);
+            releaser.release(peer, id, copiedBytes.get());
         }
     }
 }

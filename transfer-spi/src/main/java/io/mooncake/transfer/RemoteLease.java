@@ -33,6 +33,9 @@ public interface RemoteLease extends AutoCloseable {
      * @param segmentLength bytes a checksum covers
      * @param checksums CRC32C a segment; the expectation
      * @param description opaque bytes from the owner
+     * @param generationOffset where the owner publishes the generation: bytes from the start of the region, or
+     *     {@link PublishedGuard#NOWHERE}
      */
-    record Element(RemoteHandle handle, int segmentLength, int[] checksums, byte[] description) {}
+    record Element(
+            RemoteHandle handle, int segmentLength, int[] checksums, byte[] description, long generationOffset) {}
 }

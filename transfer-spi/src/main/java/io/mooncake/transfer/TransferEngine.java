@@ -49,6 +49,18 @@ public interface TransferEngine extends AutoCloseable {
      */
     int registerMemory(long address, long length, RegionGuard guard);
 
+    /**
+     * As {@link #registerMemory(long, long, RegionGuard)} for memory that lies in a file: peers of this machine that can open the file map
+     * it for reading and copy under their leases, without this process taking part.
+     *
+     * @param guard whose words, inside of the file, such peers compare after they copied
+     * @param backing the file, created by this process; it must outlive the registration
+     */
+    int registerMemory(long address, long length, PublishedGuard guard, io.mooncake.natives.SharedFile backing);
+
+    /** How transfers to {@code peer} go, and why; the first question probes it, by the deadline. */
+    PathReport path(PeerAddress peer, Deadline deadline);
+
     /** Ends the registration and waits until nothing can touch the memory any more. */
     void unregisterMemory(int region);
 

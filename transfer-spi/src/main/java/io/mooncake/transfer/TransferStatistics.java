@@ -6,7 +6,8 @@ package io.mooncake.transfer;
  *
  * @param bytesRead bytes that arrived by this engine's reads
  * @param bytesWritten bytes sent by this engine's writes
- * @param bytesServed bytes that peers read from this engine's memory
+ * @param bytesServed bytes that peers read from this engine's memory; what they copied out of mapped memory counts when they release the
+ *     lease, and not at all without one
  * @param bytesReceived bytes that peers wrote into this engine's memory
  * @param requestsServed data-plane requests answered with bytes
  * @param requestsRefused data-plane requests refused, forged ones included

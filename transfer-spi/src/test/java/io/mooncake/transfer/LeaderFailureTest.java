@@ -51,6 +51,7 @@ final class LeaderFailureTest {
                         new long[] {8 << 20, 1, SIZE},
                         null,
                         null,
+                        null,
                         System.nanoTime() + Duration.ofSeconds(20).toNanos(),
                         TransferStatus.TIMEOUT,
                         2);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer;
 
+import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.internal.DirectViews;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
-import java.util.concurrent.atomic.AtomicLong;
+import java.nio.file.Path;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 import sun.misc.Unsafe;
 
 /** Off-heap memory of a test, with a canary on both sides and self-identifying contents. */
@@ -15,16 +17,50 @@ final class Memory implements AutoCloseable {
     private static final Unsafe UNSAFE = unsafe();
 
     private final long base;
+    private final @Nullable SharedFile file;
     final long address;
     final int length;
     /** The generation that the guard calls current. */
-    final AtomicLong generation = new AtomicLong(1);
+    final Generation generation;
+
+    /** The generation of all of a memory, 8 bytes that peers can map. */
+    static final class Generation {
+        private final long word;
+
+        Generation(long word) {
+            this.word = word;
+            UNSAFE.putLong(word, 1);
+        }
+
+        long get() {
+            return UNSAFE.getLongVolatile(null, word);
+        }
+
+        long incrementAndGet() {
+            return UNSAFE.getAndAddLong(null, word, 1) + 1;
+        }
+    }
 
     Memory(int length) {
+        this(length, null);
+    }
+
+    /** In a file below {@code folder}, or private where that is null; the generation lies in front of the canary. */
+    Memory(int length, @Nullable Path folder) {
+        long bytes = length + 3L * CANARY_BYTES;
         this.length = length;
-        this.base = UNSAFE.allocateMemory(length + 2L * CANARY_BYTES);
+        this.file = folder == null ? null : SharedFile.create(folder, bytes);
+        this.base = (file == null ? UNSAFE.allocateMemory(bytes) : file.address()) + CANARY_BYTES;
         this.address = base + CANARY_BYTES;
+        this.generation = new Generation(base - CANARY_BYTES);
         UNSAFE.setMemory(base, length + 2L * CANARY_BYTES, CANARY);
+    }
+
+    /** Registers all of it, shared when it is. */
+    int register(TransferEngine engine) {
+        return file == null
+                ? engine.registerMemory(address, length, guard())
+                : engine.registerMemory(address, length, guard(), file);
     }
 
     private static Unsafe unsafe() {
@@ -37,8 +73,18 @@ final class Memory implements AutoCloseable {
         }
     }
 
-    RegionGuard guard() {
-        return (offset, bytes, wanted) -> generation.get() == wanted;
+    PublishedGuard guard() {
+        return new PublishedGuard() {
+            @Override
+            public boolean current(long offset, long bytes, long wanted) {
+                return generation.get() == wanted;
+            }
+
+            @Override
+            public long generationOffset(long offset, long bytes) {
+                return -2L * CANARY_BYTES;
+            }
+        };
     }
 
     /** Fills a range with bytes that are a function of {@code name} and the offset. */
@@ -100,6 +146,27 @@ final class Memory implements AutoCloseable {
         return true;
     }
 
+    /** Reuses all of it as an owner must: the generation goes odd, then come bytes of one value, then an even generation to lease by. */
+    void recycle(byte value) {
+        generation.incrementAndGet();
+        UNSAFE.setMemory(address, length, value);
+        generation.incrementAndGet();
+        if (value % 4 == 0) {
+            java.util.concurrent.locks.LockSupport.parkNanos(2_000_000);
+        }
+    }
+
+    /** Whether all bytes are the same. */
+    boolean uniform() {
+        byte first = UNSAFE.getByte(address);
+        for (int i = 0; i < length; i++) {
+            if (UNSAFE.getByte(address + i) != first) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     void flip(int offset) {
         UNSAFE.putByte(address + offset, (byte) (UNSAFE.getByte(address + offset) ^ 1));
     }
@@ -123,6 +190,10 @@ final class Memory implements AutoCloseable {
 
     @Override
     public void close() {
-        UNSAFE.freeMemory(base);
+        if (file == null) {
+            UNSAFE.freeMemory(base - CANARY_BYTES);
+        } else {
+            file.close();
+        }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer;
 
+import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.rdma.RdmaConfig;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -36,7 +37,7 @@ final class OwnerProcess implements AutoCloseable {
         return start(reader, portFrom, portTo, "tcp");
     }
 
-    /** @param transport {@code tcp} or {@code rdma} */
+    /** @param transport {@code tcp}, {@code rdma}, or {@code shm} for memory that this process can map */
     static OwnerProcess start(UUID reader, int portFrom, int portTo, String transport) throws IOException {
         Path flags =
                 Path.of(System.getProperty("user.dir")).resolve("../jvm.args").normalize();
@@ -91,11 +92,15 @@ final class OwnerProcess implements AutoCloseable {
                 2,
                 60_000,
                 true);
-        Memory memory = new Memory(KEYS * BLOCK);
+        boolean shared = args[3].equals("shm");
+        if (shared) {
+            SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
+        }
+        Memory memory = new Memory(KEYS * BLOCK, shared ? SharedFile.DEFAULT_FOLDER : null);
         try (TransferEngine engine = args[3].equals("rdma")
                 ? TransferEngine.start(config, RdmaConfig.defaults())
                 : TransferEngine.start(config)) {
-            int region = engine.registerMemory(memory.address, memory.length, memory.guard());
+            int region = memory.register(engine);
             TestLeases leases = new TestLeases(memory, region);
             for (int key = 0; key < KEYS; key++) {
                 leases.put(key, key * BLOCK, BLOCK, SEGMENT);

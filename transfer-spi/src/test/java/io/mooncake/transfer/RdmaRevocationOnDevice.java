@@ -114,6 +114,7 @@ final class RdmaRevocationOnDevice {
                     sizes,
                     null,
                     null,
+                    null,
                     System.nanoTime() + 30_000_000_000L,
                     TransferStatus.TIMEOUT,
                     1);

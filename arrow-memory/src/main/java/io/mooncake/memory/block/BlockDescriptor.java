@@ -3,6 +3,7 @@ package io.mooncake.memory.block;
 
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.BlockLayout;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *       12      4  flags: bit 0 sealed, all others 0
  *       16      4  header bytes H: where the payload starts, a multiple of 4096
  *       20      4  depth: index in the chain
- *       24      8  generation of the slot
+ *       24      8  generation of the slot; 0 from the eviction until the next block is published
  *       32     32  chain digest: the key
  *       64     32  parent digest
  *       96      4  layers L
@@ -119,6 +120,21 @@ public final class BlockDescriptor {
         for (int i = 0; i < layout.blockTokens(); i++) {
             header.putInt(at + 4 * i, tokens[tokensOffset + i]);
         }
+    }
+
+    /** Offset in the header of the generation, which readers of other processes compare after they copied: 8-aligned, little-endian. */
+    public static int generationOffset() {
+        return GENERATION_OFFSET;
+    }
+
+    /**
+     * Takes the generation out of the header at {@code address} before a byte of the payload changes. A reader that copied one of the new
+     * bytes and looks at the generation afterwards does not find the one it was promised.
+     */
+    public static void retract(long address) {
+        MemoryUtil.putLong(address + GENERATION_OFFSET, 0);
+        // The word must be seen to change before the payload is.
+        VarHandle.storeStoreFence();
     }
 
     /** Records the checksum of {@code layer}, which is complete, and raises the watermark behind it. Layers come in order. */

@@ -244,6 +244,13 @@ public final class BlockSlab {
         return state(word) == SEALED && (!checkGenerations || word >>> GENERATION_SHIFT == generation);
     }
 
+    /** Bytes from the start of the region to the header of the slot whose payload holds {@code offset}, or -1 when none does. */
+    public long headerOffset(long offset) {
+        long within = offset - baseOffset;
+        long slot = within < 0 ? -1 : within / stride;
+        return slot < 0 || slot >= slots || within - slot * stride < headerBytes ? -1 : baseOffset + slot * stride;
+    }
+
     private static long state(long word) {
         return (word >>> STATE_SHIFT) & 3;
     }

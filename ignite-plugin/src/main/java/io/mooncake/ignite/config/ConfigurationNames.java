@@ -19,6 +19,7 @@ public final class ConfigurationNames {
             new Option("secret", "text", "none, required", "16..256 characters", false),
             new Option("role", "role", "STORE, on clients OBSERVER", "STORE, COMPUTE, OBSERVER", false),
             new Option("dram", "size", "none, required unless OBSERVER", "one block a pool .. free memory", false),
+            new Option("sharedMemory", "switch", "true", "true, false", false),
             new Option("extensions", "beans", "empty", "distinct names", false),
             new Option("pools", "beans", "empty", "distinct names", false),
             new Option("host", "address", "Ignite's localHost", "an address of this machine", false),

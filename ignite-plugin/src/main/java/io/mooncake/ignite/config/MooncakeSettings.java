@@ -13,6 +13,7 @@ import java.util.List;
  * @param role what this node does
  * @param secret the cluster's secret
  * @param dramBytes off-heap memory for blocks; 0 on observers
+ * @param sharedMemory whether nodes of this machine may map the memory
  * @param pools pools of this node, from beans and extensions
  * @param extensions extensions in starting order
  * @param host address to bind and to advertise when the plugin owns the engine; empty for Ignite's own
@@ -28,6 +29,7 @@ public record MooncakeSettings(
         Role role,
         String secret,
         long dramBytes,
+        boolean sharedMemory,
         List<PoolDefinition> pools,
         List<NodeExtension> extensions,
         String host,

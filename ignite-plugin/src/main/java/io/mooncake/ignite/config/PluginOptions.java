@@ -12,6 +12,7 @@ public final class PluginOptions {
     public @Nullable String secret;
     public @Nullable Role role;
     public @Nullable String dram;
+    public boolean sharedMemory = true;
     public @Nullable List<? extends NodeExtension> extensions = List.of();
     public @Nullable List<PoolBean> pools = List.of();
     public @Nullable String host;

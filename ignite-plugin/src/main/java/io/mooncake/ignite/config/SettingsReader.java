@@ -80,6 +80,7 @@ public final class SettingsReader {
                 role,
                 secret,
                 dram,
+                options.sharedMemory,
                 pools,
                 extensions,
                 host,

@@ -136,7 +136,7 @@ public final class NodeRuntime implements NodeServices {
     }
 
     private void startPools(TransferEngine engine, FeedService running, boolean announces) {
-        LocalPools pools = new LocalPools(settings.dramBytes(), settings.pools());
+        LocalPools pools = new LocalPools(settings.dramBytes(), settings.sharedMemory(), settings.pools());
         localPools = pools;
         for (LocalKvPool pool : pools.byName().values()) {
             indexes.define(pool.name(), pool.identity());

@@ -7,8 +7,9 @@ import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.MemoryRegion;
 import io.mooncake.memory.PinnedBlock;
+import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.LeaseSource;
-import io.mooncake.transfer.RegionGuard;
+import io.mooncake.transfer.PublishedGuard;
 import io.mooncake.transfer.TransferEngine;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -17,6 +18,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * This node's memory: one region, cut into equal shares for the node's pools, registered with the engine, whose peers lease from it.
@@ -24,7 +27,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Ownership: owns region and pools. {@link #close} ends the registration first, so that no transfer can touch freed memory.
  * Threading: safe for all threads.
  */
-public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable {
+public final class LocalPools implements LeaseSource, PublishedGuard, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(LocalPools.class);
+
     private final MemoryRegion region;
     private final Map<String, LocalKvPool> pools = new LinkedHashMap<>();
     private final LocalKvPool[] byShare;
@@ -37,11 +42,12 @@ public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable
      * Allocates and touches the memory.
      *
      * @param dramBytes all of it
+     * @param shared whether nodes of this machine may map it for reading, where {@link SharedFile#DEFAULT_FOLDER} has room
      * @param definitions at least one
      */
-    public LocalPools(long dramBytes, List<PoolDefinition> definitions) {
+    public LocalPools(long dramBytes, boolean shared, List<PoolDefinition> definitions) {
         shareBytes = dramBytes / definitions.size() / MemoryRegion.PAGE_BYTES * MemoryRegion.PAGE_BYTES;
-        region = MemoryRegion.allocate(shareBytes * definitions.size());
+        region = allocate(shareBytes * definitions.size(), shared);
         try {
             for (PoolDefinition definition : definitions) {
                 pools.put(
@@ -62,6 +68,24 @@ public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable
         byShare = pools.values().toArray(new LocalKvPool[0]);
     }
 
+    private static MemoryRegion allocate(long bytes, boolean shared) {
+        if (shared) {
+            String obstacle = SharedFile.obstacle(SharedFile.DEFAULT_FOLDER, bytes);
+            try {
+                if (obstacle.isEmpty()) {
+                    return MemoryRegion.allocateShared(bytes, SharedFile.DEFAULT_FOLDER);
+                }
+            } catch (MooncakeException e) {
+                if (e.code() != MooncakeException.Code.EXHAUSTED) {
+                    throw e;
+                }
+                obstacle = String.valueOf(e.getMessage());
+            }
+            LOG.warn("Nodes of this machine read this node's memory by TCP, it can't be shared: {}", obstacle);
+        }
+        return MemoryRegion.allocate(bytes);
+    }
+
     /** The pools by name, in the order of their definitions. */
     public Map<String, LocalKvPool> byName() {
         return Collections.unmodifiableMap(pools);
@@ -73,7 +97,10 @@ public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable
      * @param lends whether peers may lease from it
      */
     public synchronized void serve(TransferEngine through, boolean lends) {
-        regionId = through.registerMemory(region.address(), region.bytes(), this);
+        SharedFile file = region.sharedFile();
+        regionId = file == null
+                ? through.registerMemory(region.address(), region.bytes(), this)
+                : through.registerMemory(region.address(), region.bytes(), this, file);
         engine = through;
         if (lends) {
             through.serveLeases(this);
@@ -87,6 +114,13 @@ public final class LocalPools implements LeaseSource, RegionGuard, AutoCloseable
                 && share < byShare.length
                 && length <= shareBytes
                 && byShare[share].isCurrent(offset, length, generation);
+    }
+
+    @Override
+    public long generationOffset(long offset, long length) {
+        int share = (int) (offset / shareBytes);
+        long found = offset >= 0 && share < byShare.length ? byShare[share].generationOffset(offset) : -1;
+        return found < 0 ? NOWHERE : found;
     }
 
     @Override

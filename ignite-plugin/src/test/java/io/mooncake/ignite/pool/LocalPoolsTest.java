@@ -19,7 +19,7 @@ class LocalPoolsTest {
     @Test
     void pin_poolClosesBetweenTwoKeys_nothingStaysPinned() {
         try (LocalPools pools =
-                new LocalPools(1 << 20, List.of(TestGrid.pool("tiny").toDefinition()))) {
+                new LocalPools(1 << 20, true, List.of(TestGrid.pool("tiny").toDefinition()))) {
             LocalKvPool pool = pools.byName().get("tiny");
             int[] tokens = TestBlocks.prompt(1, 40);
             TestBlocks.store(pool, tokens);

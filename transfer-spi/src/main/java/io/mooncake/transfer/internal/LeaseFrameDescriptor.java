@@ -14,14 +14,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Payloads of lease requests, replies and releases on the control plane, version 1, little-endian.
+ * Payloads of lease requests, replies and releases on the control plane, version 2, little-endian.
  *
  * <pre>
  * request   version u8 | namespace bytes u8, UTF-8 | term in ns i64 | keys u16 | each: bytes u16, key
  * reply     version u8 | lease i64 | granted term in ns i64 | keys u16 | each: granted u8, and when 1:
  *             region i32 | generation i64 | offset i64 | length i64 | expiry i64 | capability 32 B
  *             segment length i32 | segments i32, CRC32C each i32 | description bytes i32, description
- * release   version u8 | lease i64
+ *             offset of the generation's word in the region i64, the smallest i64 where none is published
+ * release   version u8 | lease i64 | bytes that the reader copied out of mapped memory under it i64
  * </pre>
  *
  * All granted handles are read-only. Decoding checks every count against the bytes that are there before it allocates.
@@ -30,11 +31,11 @@ public final class LeaseFrameDescriptor {
     /** Most keys of a request. */
     public static final int MAX_KEYS = 4096;
 
-    static final int VERSION = 1;
+    static final int VERSION = 2;
     static final int MAX_KEY_BYTES = 1024;
     static final int MAX_DESCRIPTION_BYTES = 64 << 10;
     static final int REPLY_HEADER_BYTES = 19;
-    private static final int ELEMENT_FIXED_BYTES = 1 + 4 + 8 * 4 + Capabilities.BYTES + 12;
+    private static final int ELEMENT_FIXED_BYTES = 1 + 4 + 8 * 4 + Capabilities.BYTES + 12 + 8;
 
     private LeaseFrameDescriptor() {}
 
@@ -95,7 +96,11 @@ public final class LeaseFrameDescriptor {
 
     /** Encodes a reply; {@code handles[i]} is null where the pin is. */
     static byte[] encodeReply(
-            long lease, long termNanos, List<LeaseSource.@Nullable Pin> pins, @Nullable RemoteHandle[] handles) {
+            long lease,
+            long termNanos,
+            List<LeaseSource.@Nullable Pin> pins,
+            @Nullable RemoteHandle[] handles,
+            long[] generationOffsets) {
         int bytes = REPLY_HEADER_BYTES;
         for (LeaseSource.Pin pin : pins) {
             bytes += pin == null ? 1 : elementBytes(pin);
@@ -115,7 +120,7 @@ public final class LeaseFrameDescriptor {
             for (int checksum : pin.checksums()) {
                 to.putInt(checksum);
             }
-            to.putInt(pin.description().length).put(pin.description());
+            to.putInt(pin.description().length).put(pin.description()).putLong(generationOffsets[i]);
         }
         return to.array();
     }
@@ -156,23 +161,28 @@ public final class LeaseFrameDescriptor {
         for (int i = 0; i < segments; i++) {
             checksums[i] = from.getInt();
         }
-        return new Element(handle, segmentLength, checksums, take(from, from.getInt()));
+        byte[] description = take(from, from.getInt());
+        return new Element(handle, segmentLength, checksums, description, from.getLong());
     }
 
-    public static byte[] encodeRelease(long lease) {
-        return ByteBuffer.allocate(9)
+    /** A decoded release. */
+    record Release(long lease, long copiedBytes) {}
+
+    public static byte[] encodeRelease(long lease, long copiedBytes) {
+        return ByteBuffer.allocate(17)
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .put((byte) VERSION)
                 .putLong(lease)
+                .putLong(copiedBytes)
                 .array();
     }
 
-    static long decodeRelease(byte[] payload) {
+    static Release decodeRelease(byte[] payload) {
         try {
             ByteBuffer from = open(payload);
-            long lease = from.getLong();
+            Release release = new Release(from.getLong(), from.getLong());
             requireEnd(from);
-            return lease;
+            return release;
         } catch (BufferUnderflowException e) {
             throw corrupt("lease release", e);
         }

@@ -97,6 +97,7 @@ public final class LeaseTable implements AutoCloseable {
                     "pins: " + pins.size() + " (expected: " + request.keys().size() + ")");
         }
         RemoteHandle[] handles = new RemoteHandle[pins.size()];
+        long[] generationOffsets = new long[pins.size()];
         List<Pin> kept = new ArrayList<>(pins.size());
         long expiresAt = System.nanoTime() + term;
         int bytes = LeaseFrameDescriptor.REPLY_HEADER_BYTES + pins.size();
@@ -105,7 +106,8 @@ public final class LeaseTable implements AutoCloseable {
             if (pin == null) {
                 continue;
             }
-            requireSound(pin);
+            Region region = requireSound(pin);
+            generationOffsets[i] = region.generationOffset(pin.offset(), pin.length());
             bytes += LeaseFrameDescriptor.elementBytes(pin);
             if (bytes > ControlPlane.MAX_PAYLOAD_BYTES) {
                 // What does not fit into one reply is refused; the reader may ask again.
@@ -118,7 +120,7 @@ public final class LeaseTable implements AutoCloseable {
             kept.add(pin);
         }
         long lease = ids.incrementAndGet();
-        byte[] reply = LeaseFrameDescriptor.encodeReply(lease, term, pins, handles);
+        byte[] reply = LeaseFrameDescriptor.encodeReply(lease, term, pins, handles, generationOffsets);
         granted.put(lease, new Granted(holder, kept));
         counters.leasesGranted.add(kept.size());
         if (closed) {
@@ -129,7 +131,7 @@ public final class LeaseTable implements AutoCloseable {
         return reply;
     }
 
-    private void requireSound(Pin pin) {
+    private Region requireSound(Pin pin) {
         Region region = regions.find(pin.region());
         boolean sound = region != null
                 && region.containsRange(pin.offset(), pin.length())
@@ -137,21 +139,24 @@ public final class LeaseTable implements AutoCloseable {
                 && pin.segmentLength() <= MAX_SEGMENT_BYTES
                 && pin.segmentLength() * (long) pin.checksums().length == pin.length()
                 && pin.description().length <= LeaseFrameDescriptor.MAX_DESCRIPTION_BYTES;
-        if (!sound) {
+        if (!sound || region == null) {
             throw new MooncakeException(
                     MooncakeException.Code.INTERNAL,
                     "pin: region " + pin.region() + " " + pin.offset() + "+" + pin.length() + ", segments "
                             + pin.checksums().length + " of " + pin.segmentLength()
                             + " (expected: a range of a registered region, cut into whole segments)");
         }
+        return region;
     }
 
     /** The holder is done. */
     public void release(UUID holder, byte[] payload) {
-        long lease = LeaseFrameDescriptor.decodeRelease(payload);
-        Granted found = granted.get(lease);
+        LeaseFrameDescriptor.Release release = LeaseFrameDescriptor.decodeRelease(payload);
+        Granted found = granted.get(release.lease());
         if (found != null && found.holder.equals(holder)) {
-            end(lease);
+            // Reads of mapped memory are not seen here; the reader says what it took.
+            counters.bytesServed.add(Math.max(0, release.copiedBytes()));
+            end(release.lease());
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.internal;
 
+import io.mooncake.transfer.PublishedGuard;
 import io.mooncake.transfer.RegionGuard;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -41,6 +42,13 @@ public final class Region {
     /** Whether the owner says that the range still is of {@code generation}. */
     public boolean current(long offset, long bytes, long generation) {
         return guard.current(offset, bytes, generation);
+    }
+
+    /** Where the range's generation is published, see {@link PublishedGuard}; NOWHERE where it isn't. */
+    public long generationOffset(long offset, long bytes) {
+        return guard instanceof PublishedGuard published
+                ? published.generationOffset(offset, bytes)
+                : PublishedGuard.NOWHERE;
     }
 
     /** Whether {@code bytes} at {@code at} lie inside. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.internal;
 
+import io.mooncake.transfer.PublishedGuard;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import java.nio.ByteBuffer;
@@ -27,6 +28,7 @@ public final class TransferBatch {
     private final long[] sizes;
     private final int @Nullable [] segmentLengths;
     private final int @Nullable [][] checksums;
+    private final long @Nullable [] generationOffsets;
     private final long deadlineNanos;
     private final TransferStatus deadlineStatus;
     private final int sliceBytes;
@@ -35,9 +37,13 @@ public final class TransferBatch {
     private final @Nullable TransferStatus[] statuses;
     private final long[] missingBytes;
     private final ArrayDeque<Slice> returned = new ArrayDeque<>(0);
+
+    private final ArrayDeque<Slice> aside = new ArrayDeque<>(0);
     private int nextRequest;
     private long nextOffset;
     private int openRequests;
+
+    private long mappedBytes;
 
     /** A part of a request; mutable and reused by the connection that works on it. */
     public static final class Slice {
@@ -86,6 +92,8 @@ public final class TransferBatch {
 
     /**
      * @param segmentLengths with {@code checksums}: bytes a checksum covers, for each request; null for raw transfers
+     * @param generationOffsets for leased reads: where each range's generation is published, as in the lease; null for raw transfers, whose
+     *     handles only the owner can judge
      * @param deadlineNanos on {@link System#nanoTime()}
      * @param deadlineStatus what a request gets that is not done by then
      * @param lanes connections that will share the work
@@ -97,6 +105,7 @@ public final class TransferBatch {
             long[] sizes,
             int @Nullable [] segmentLengths,
             int @Nullable [][] checksums,
+            long @Nullable [] generationOffsets,
             long deadlineNanos,
             TransferStatus deadlineStatus,
             int lanes) {
@@ -106,6 +115,7 @@ public final class TransferBatch {
         this.sizes = sizes;
         this.segmentLengths = segmentLengths;
         this.checksums = checksums;
+        this.generationOffsets = generationOffsets;
         this.deadlineNanos = deadlineNanos;
         this.deadlineStatus = deadlineStatus;
         this.statuses = new TransferStatus[handles.length];
@@ -129,6 +139,16 @@ public final class TransferBatch {
     /** What a request gets that is not done by the deadline. */
     public TransferStatus deadlineStatus() {
         return deadlineStatus;
+    }
+
+    /** Whether the owner granted the ranges to this engine itself, so that its word on them is known. */
+    public boolean leased() {
+        return generationOffsets != null;
+    }
+
+    /** Where the generation of the slice's range is published; only where {@link #leased}. */
+    public long generationOffset(Slice slice) {
+        return generationOffsets == null ? PublishedGuard.NOWHERE : generationOffsets[slice.request];
     }
 
     /** Requests of the batch. */
@@ -160,6 +180,24 @@ public final class TransferBatch {
             openRequests--;
         }
         statuses[request] = status;
+    }
+
+    /** Whether copies are compared with checksums. */
+    public boolean verified() {
+        return checksums != null;
+    }
+
+    /** Bytes a checksum of the slice's request covers, or 0 where there are none; slices start and end at such borders. */
+    public int segmentLength(Slice slice) {
+        return checksums == null || segmentLengths == null ? 0 : segmentLengths[slice.request];
+    }
+
+    /** The checksum of the segment that starts {@code from} bytes into the slice. */
+    public int checksum(Slice slice, int from) {
+        if (checksums == null || segmentLengths == null) {
+            throw new IllegalStateException("no checksums");
+        }
+        return checksums[slice.request][(int) ((slice.offset + from) / segmentLengths[slice.request])];
     }
 
     /** About how many slices there are. */
@@ -220,13 +258,16 @@ public final class TransferBatch {
             failed(slice, TransferStatus.CHECKSUM);
             return false;
         }
-        synchronized (this) {
-            missingBytes[slice.request] -= slice.length;
-            if (missingBytes[slice.request] == 0 && statuses[slice.request] == null) {
-                end(slice.request, TransferStatus.COMPLETED);
-            }
-        }
+        verified(slice);
         return true;
+    }
+
+    /** As {@link #arrived}, by a worker that has verified the slice itself. */
+    public synchronized void verified(Slice slice) {
+        missingBytes[slice.request] -= slice.length;
+        if (missingBytes[slice.request] == 0 && statuses[slice.request] == null) {
+            end(slice.request, TransferStatus.COMPLETED);
+        }
     }
 
     private boolean matches(Slice slice, CRC32C crc) {
@@ -258,6 +299,30 @@ public final class TransferBatch {
         Slice copy = new Slice();
         copy.copyFrom(slice);
         returned.add(copy);
+    }
+
+    /** As {@link #verified}, of bytes that were copied out of the owner's mapped memory. */
+    public synchronized void copied(Slice slice) {
+        mappedBytes += slice.length;
+        verified(slice);
+    }
+
+    /** Bytes that came by {@link #copied}. */
+    public synchronized long copiedBytes() {
+        return mappedBytes;
+    }
+
+    /** Keeps a slice for another transport; {@link #bringBack} offers it again. */
+    public synchronized void setAside(Slice slice) {
+        Slice copy = new Slice();
+        copy.copyFrom(slice);
+        aside.add(copy);
+    }
+
+    /** Offers again what was set aside. */
+    public synchronized void bringBack() {
+        returned.addAll(aside);
+        aside.clear();
     }
 
     /** Every request that has no status yet ends with {@code status}. */

@@ -3,6 +3,7 @@ package io.mooncake.transfer.tcp;
 
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.StatusCodes;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -121,7 +122,7 @@ final class TcpFrameDescriptor {
     /** Writes a response at the position of {@code target} and advances it. */
     static void putResponse(ByteBuffer target, TransferStatus status, long sequence, int payloadBytes, CRC32C crc) {
         int at = target.position();
-        target.putInt(at, RESPONSE_MAGIC).put(at + 4, (byte) VERSION).put(at + 5, (byte) code(status));
+        target.putInt(at, RESPONSE_MAGIC).put(at + 4, (byte) VERSION).put(at + 5, (byte) StatusCodes.code(status));
         target.putShort(at + 6, (short) 0).putLong(at + 8, sequence).putInt(at + 16, payloadBytes);
         target.putInt(at + RESPONSE_CRC, crc(target, at, RESPONSE_CRC, crc));
         target.position(at + RESPONSE_BYTES);
@@ -136,7 +137,7 @@ final class TcpFrameDescriptor {
                 || source.getLong(at + 8) != sequence) {
             return null;
         }
-        TransferStatus status = status(source.get(at + 5));
+        TransferStatus status = StatusCodes.status(source.get(at + 5));
         int expected = status == TransferStatus.COMPLETED ? payloadBytes : 0;
         return source.getInt(at + 16) == expected ? status : null;
     }
@@ -144,7 +145,9 @@ final class TcpFrameDescriptor {
     /** Writes a trailer at the position of {@code target} and advances it. */
     static void putTrailer(ByteBuffer target, TransferStatus status, long sequence) {
         int at = target.position();
-        target.putInt(at, TRAILER_MAGIC).putInt(at + 4, code(status)).putLong(at + 8, sequence);
+        target.putInt(at, TRAILER_MAGIC)
+                .putInt(at + 4, StatusCodes.code(status))
+                .putLong(at + 8, sequence);
         target.position(at + TRAILER_BYTES);
     }
 
@@ -155,37 +158,7 @@ final class TcpFrameDescriptor {
                 || source.getInt(at + 4) >>> 8 != 0) {
             return null;
         }
-        return status(source.get(at + 4));
-    }
-
-    /** Stable codes; the enum's order is not one. */
-    static int code(TransferStatus status) {
-        return switch (status) {
-            case COMPLETED -> 1;
-            case TIMEOUT -> 2;
-            case CANCELED -> 3;
-            case STALE_GENERATION -> 4;
-            case STALE_INCARNATION -> 5;
-            case LEASE_EXPIRED -> 6;
-            case CHECKSUM -> 7;
-            case REFUSED -> 8;
-            case PEER_UNREACHABLE -> 9;
-        };
-    }
-
-    private static @Nullable TransferStatus status(int code) {
-        return switch (code) {
-            case 1 -> TransferStatus.COMPLETED;
-            case 2 -> TransferStatus.TIMEOUT;
-            case 3 -> TransferStatus.CANCELED;
-            case 4 -> TransferStatus.STALE_GENERATION;
-            case 5 -> TransferStatus.STALE_INCARNATION;
-            case 6 -> TransferStatus.LEASE_EXPIRED;
-            case 7 -> TransferStatus.CHECKSUM;
-            case 8 -> TransferStatus.REFUSED;
-            case 9 -> TransferStatus.PEER_UNREACHABLE;
-            default -> null;
-        };
+        return StatusCodes.status(source.get(at + 4));
     }
 
     private static int crc(ByteBuffer frame, int at, int length, CRC32C crc) {

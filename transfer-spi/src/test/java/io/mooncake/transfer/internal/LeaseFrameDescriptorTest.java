@@ -19,11 +19,12 @@ import org.junit.jupiter.api.Test;
 /** The lease payloads do not change, and no bytes upset their decoders. */
 final class LeaseFrameDescriptorTest {
     private static final String REQUEST =
-            "01" + "02" + "6b76" + "00ca9a3b00000000" + "0200" + "0300" + "010203" + "0000";
-    private static final String REPLY = "01" + "0700000000000000" + "00e1f50500000000" + "0200" + "00" + "01"
+            "02" + "02" + "6b76" + "00ca9a3b00000000" + "0200" + "0300" + "010203" + "0000";
+    private static final String REPLY = "02" + "0700000000000000" + "00e1f50500000000" + "0200" + "00" + "01"
             + "05000000"
             + "0600000000000000" + "0010000000000000" + "1000000000000000" + "2a00000000000000" + "ab".repeat(32)
-            + "08000000" + "02000000" + "01000000" + "ffffffff" + "01000000" + "58";
+            + "08000000" + "02000000" + "01000000" + "ffffffff" + "01000000" + "58"
+            + "2800000000000000";
 
     private record FixedPin(
             int region,
@@ -44,7 +45,8 @@ final class LeaseFrameDescriptorTest {
         Arrays.fill(capability, (byte) 0xab);
         RemoteHandle handle = new RemoteHandle(5, 6, 4096, 16, false, 42, capability);
         List<@Nullable Pin> pins = new ArrayList<>(Arrays.asList(null, pin));
-        return LeaseFrameDescriptor.encodeReply(7, 100_000_000, pins, new RemoteHandle[] {null, handle});
+        return LeaseFrameDescriptor.encodeReply(
+                7, 100_000_000, pins, new RemoteHandle[] {null, handle}, new long[] {0, 40});
     }
 
     private static byte[] request() {
@@ -55,8 +57,8 @@ final class LeaseFrameDescriptorTest {
     void encode_frames_areGolden() {
         assertThat(HexFormat.of().formatHex(request())).isEqualTo(REQUEST);
         assertThat(HexFormat.of().formatHex(reply())).isEqualTo(REPLY);
-        assertThat(HexFormat.of().formatHex(LeaseFrameDescriptor.encodeRelease(3)))
-                .isEqualTo("010300000000000000");
+        assertThat(HexFormat.of().formatHex(LeaseFrameDescriptor.encodeRelease(3, 5)))
+                .isEqualTo("0203000000000000000500000000000000");
     }
 
     @Test

@@ -88,6 +88,8 @@ class MainJobIT {
                 assertThat(statistics(client, target).bytesFetched()).isPositive();
             }
             long payload = 5L * 4 * 2 * 2 * BLOCK * 16 * Float.BYTES;
+            // An owner hears of copies out of shared memory when the lease is released, a moment after the answer.
+            awaitServed(client, owner, served + payload);
             List<Long> servedByAll = new ArrayList<>();
             for (ForkedJvm node : nodes) {
                 servedByAll.add(statistics(client, cluster.nodeId(node)).bytesServed());
@@ -126,6 +128,13 @@ class MainJobIT {
         return client.submit(route, context -> context.mooncake().statistics())
                 .toCompletableFuture()
                 .get(60, TimeUnit.SECONDS);
+    }
+
+    private static void awaitServed(Mooncake client, UUID node, long bytes) throws Exception {
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (statistics(client, node).bytesServed() < bytes && System.nanoTime() - until < 0) {
+            Thread.sleep(20);
+        }
     }
 
     private static void sqlShowsTheCache(int port) throws Exception {

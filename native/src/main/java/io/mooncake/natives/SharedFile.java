@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.natives;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Memory that lies in a file, so that processes of one machine can map it: its creator reads and writes, everybody else only reads.
+ *
+ * <p>The name carries the creator's process id and start time, for people, and 128 random bits, so that no name comes twice. The mode is
+ * 0600. The creator holds a lock that the kernel drops when it dies: {@link #ownerAlive()} and {@link #removeOrphans} go by it. All pages
+ * are allocated at creation, so that a full file system is an error there and never a signal later.
+ *
+ * <p>Ownership: the caller owes a {@link #close()}, which unmaps and, at the creator, removes the file; others that map it keep the memory
+ * until they close too. Threading: safe for all threads; nobody may touch the memory during or after close.
+ */
+public final class SharedFile implements AutoCloseable {
+    /** Where shared memory is a file system on Linux. */
+    public static final Path DEFAULT_FOLDER = Path.of("/dev/shm");
+
+    private static final String PREFIX = "mooncake-";
+    private static final Pattern NAME = Pattern.compile("mooncake-(\\d+)-(\\d+)-[0-9a-f]{32}\\.mem");
+    private static final int ATTEMPTS = 8;
+    private static final int EAGAIN = 11;
+    private static final int ENOSPC = 28;
+    private static final int ESTALE = 116;
+    private static final long POPULATE_BYTES = 64L << 20;
+
+    private final Path path;
+    private final long address;
+    private final long bytes;
+    private final int descriptor;
+    private final long device;
+    private final long inode;
+    private final boolean owner;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    private SharedFile(Path path, long address, long bytes, int descriptor, long device, long inode, boolean owner) {
+        this.path = path;
+        this.address = address;
+        this.bytes = bytes;
+        this.descriptor = descriptor;
+        this.device = device;
+        this.inode = inode;
+        this.owner = owner;
+    }
+
+    /**
+     * Creates, allocates and maps a file of zeros for reading and writing.
+     *
+     * @param folder a memory file system
+     * @param bytes at least 1
+     * @throws MooncakeException EXHAUSTED when the file system has no room; CONFIGURATION when the bridge or the folder can't be used
+     */
+    public static SharedFile create(Path folder, long bytes) {
+        requireBridge();
+        if (bytes < 1) {
+            throw MooncakeException.invalid("shared file bytes", bytes, "at least 1");
+        }
+        SecureRandom random = new SecureRandom();
+        long error = 0;
+        for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+            byte[] name = new byte[16];
+            random.nextBytes(name);
+            Path path = folder.resolve(PREFIX + ProcessHandle.current().pid() + "-"
+                    + startTicks(ProcessHandle.current().pid()) + "-"
+                    + HexFormat.of().formatHex(name) + ".mem");
+            long[] made = NativeCalls.sharedCreate(path.toString(), bytes);
+            if (made.length == 4) {
+                return new SharedFile(path, made[0], bytes, (int) made[1], made[2], made[3], true);
+            }
+            error = -made[0];
+            if (error != EAGAIN) {
+                break;
+            }
+        }
+        throw new MooncakeException(
+                error == ENOSPC ? Code.EXHAUSTED : Code.CONFIGURATION,
+                "shared memory of " + bytes + " bytes in " + folder + ": error " + error
+                        + (error == ENOSPC ? ", no room" : "") + " (expected: a memory file system with room)");
+    }
+
+    /**
+     * Maps somebody's file for reading.
+     *
+     * @param device of the file, as its creator sees it
+     * @param inode of the file; another file under the name is refused
+     * @throws MooncakeException NOT_FOUND when it can't be opened or is another one; CONFIGURATION without the bridge
+     */
+    public static SharedFile open(Path path, long device, long inode) {
+        requireBridge();
+        long[] found = NativeCalls.sharedOpen(path.toString(), device, inode);
+        if (found.length != 3) {
+            throw new MooncakeException(
+                    Code.NOT_FOUND,
+                    path + ": error " + -found[0] + (-found[0] == ESTALE ? ", another file has this name" : "")
+                            + " (expected: the peer's shared memory; containers need a common /dev/shm)");
+        }
+        return new SharedFile(path, found[0], found[2], (int) found[1], device, inode, false);
+    }
+
+    /** Why {@code bytes} can't be shared through {@code folder}; empty when they can. A guess until the file is there. */
+    public static String obstacle(Path folder, long bytes) {
+        if (NativeBridge.availability() instanceof NativeBridge.Unavailable absent) {
+            return "native bridge: " + absent.reason();
+        }
+        if (!Files.isDirectory(folder) || !Files.isWritable(folder)) {
+            return folder + " is no folder that can be written";
+        }
+        try {
+            long room = Files.getFileStore(folder).getUsableSpace();
+            return room < bytes ? folder + " has room for " + room + " bytes (expected: " + bytes + ")" : "";
+        } catch (IOException e) {
+            return folder + ": " + e;
+        }
+    }
+
+    /**
+     * Removes the files of dead processes. Files of living ones, of other users and of other programs stay.
+     *
+     * @return how many were removed
+     */
+    public static int removeOrphans(Path folder) {
+        if (!NativeBridge.available()) {
+            return 0;
+        }
+        int removed = 0;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, PREFIX + "*.mem")) {
+            for (Path file : files) {
+                Matcher name = NAME.matcher(String.valueOf(file.getFileName()));
+                // The lock decides; the process is looked at as well, so that a fault in either keeps the file.
+                if (name.matches()
+                        && !name.group(2).equals(startTicks(Long.parseLong(name.group(1))))
+                        && NativeCalls.sharedRemoveOrphan(file.toString()) == 1) {
+                    removed++;
+                }
+            }
+        } catch (IOException | RuntimeException e) {
+            // No folder, nothing to clean.
+            return removed;
+        }
+        return removed;
+    }
+
+    private static String startTicks(long pid) {
+        try {
+            String stat = Files.readString(Path.of("/proc", Long.toString(pid), "stat"));
+            // The name in parentheses may hold anything; field 22 is the 20th behind it.
+            return stat.substring(stat.lastIndexOf(')') + 2).split(" ")[19];
+        } catch (IOException | RuntimeException e) {
+            return "0";
+        }
+    }
+
+    private static void requireBridge() {
+        if (NativeBridge.availability() instanceof NativeBridge.Unavailable absent) {
+            throw new MooncakeException(
+                    Code.CONFIGURATION,
+                    "shared memory: no native bridge, " + absent.reason() + " (expected: the bridge)");
+        }
+    }
+
+    public Path path() {
+        return path;
+    }
+
+    /** Where it is mapped here, page-aligned. */
+    public long address() {
+        return address;
+    }
+
+    public long bytes() {
+        return bytes;
+    }
+
+    /** Device number of the file. */
+    public long device() {
+        return device;
+    }
+
+    /** Inode number of the file. */
+    public long inode() {
+        return inode;
+    }
+
+    /** Whether this process created it. */
+    public boolean owner() {
+        return owner;
+    }
+
+    /** Whether the creator still lives and has it open. One system call. */
+    public boolean ownerAlive() {
+        return owner || NativeCalls.sharedHeld(descriptor) != 0;
+    }
+
+    /** Maps every page now rather than at its first use. Where the kernel is too old it changes nothing. */
+    public void populate() {
+        for (long from = 0; from < bytes && !closed.get(); from += POPULATE_BYTES) {
+            if (NativeCalls.sharedPopulate(address + from, Math.min(POPULATE_BYTES, bytes - from), owner) != 0) {
+                return;
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            if (owner) {
+                try {
+                    Files.deleteIfExists(path);
+                } catch (IOException e) {
+                    // The next start removes it: its lock goes now.
+                }
+            }
+            NativeCalls.sharedClose(address, bytes, descriptor);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return path + " of " + bytes + " bytes";
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import io.mooncake.natives.NativeBridge;
+import io.mooncake.natives.SharedFile;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The contract over shared memory, and what is special to it. */
+final class ShmTransferTest extends TransferContract {
+    @TempDir
+    static Path folder;
+
+    @BeforeAll
+    static void needsBridge() {
+        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+    }
+
+    @Override
+    TransferEngine start() {
+        return TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
+    }
+
+    @Override
+    Memory memory(int length) {
+        return new Memory(length, SharedFile.DEFAULT_FOLDER);
+    }
+
+    @Override
+    boolean ownerCountsReads() {
+        return false;
+    }
+
+    @Override
+    void connect() {
+        assertThat(reader.path(owner.address(), soon()).reads()).isEqualTo(PathReport.Kind.SHARED_MEMORY);
+    }
+
+    @Test
+    void read_leased_isCountedAtTheOwnerWhenReleased() {
+        leases.put(1, 0, 1 << 20, 1 << 18);
+        try (RemoteLease lease = lease(1)) {
+            assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
+            assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
+            assertThat(owner.statistics().bytesServed()).isZero();
+        }
+        await(() -> owner.statistics().bytesServed() == 2 << 20);
+        assertThat(owner.statistics().requestsServed()).isZero();
+    }
+
+    @Test
+    void unregisterMemory_thenReadUnderLease_isRefused() {
+        leases.put(1, 0, 1 << 20, 1 << 18);
+        try (RemoteLease lease = lease(1)) {
+            assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
+            owner.unregisterMemory(ownerRegion);
+            assertThat(readAll(lease)).containsExactly(TransferStatus.REFUSED);
+        }
+    }
+
+    @Test
+    void read_regionsComeAndGo_pagesAndMappingsAreReused() {
+        for (int round = 0; round < 200; round++) {
+            Memory memory = memory(4096);
+            memory.fill(round, 0, 4096);
+            int region = memory.register(owner);
+            RemoteHandle handle =
+                    owner.issueHandle(reader.incarnation(), region, 1, 0, 4096, false, Duration.ofSeconds(5));
+            assertThat(read(handle, 4096, 0)).isEqualTo(TransferStatus.COMPLETED);
+            assertThat(readerMemory.holds(round, 0, 4096)).isTrue();
+            owner.unregisterMemory(region);
+            memory.close();
+        }
+        assertThat(owner.statistics().requestsServed()).isZero();
+    }
+
+    @Test
+    void path_sharedByOneOnly_saysWhyNot() {
+        try (TransferEngine plain = start()) {
+            PathReport report = reader.path(plain.address(), soon());
+            assertThat(report.reads()).isEqualTo(PathReport.Kind.TCP);
+            assertThat(report.reason()).contains("shares no memory");
+        }
+    }
+
+    @Test
+    void path_fileSystemOfItsOwn_fallsBackAndSaysWhy() throws Exception {
+        // As in containers: the peer is of this kernel, but the name leads nowhere here.
+        Path theirs = folder.resolve("theirs");
+        java.nio.file.Files.createDirectory(theirs);
+        Memory hidden = new Memory(8192, theirs);
+        hidden.fill(5, 0, 8192);
+        try (TransferEngine other = start()) {
+            int region = hidden.register(other);
+            java.nio.file.Files.move(theirs, folder.resolve("moved"));
+            PathReport report = reader.path(other.address(), soon());
+            assertThat(report.reads()).isEqualTo(PathReport.Kind.TCP);
+            assertThat(report.reason()).contains("can't be opened here");
+            RemoteHandle handle =
+                    other.issueHandle(reader.incarnation(), region, 1, 0, 8192, false, Duration.ofSeconds(5));
+            assertThat(reader.batchTransferSyncRead(
+                            other.address(),
+                            new long[] {readerMemory.address},
+                            new RemoteHandle[] {handle},
+                            new long[] {8192},
+                            soon()))
+                    .containsExactly(TransferStatus.COMPLETED);
+            assertThat(other.statistics().bytesServed()).isEqualTo(8192);
+        }
+        hidden.close();
+    }
+
+    @Test
+    void close_owner_readersFindOut() {
+        RemoteHandle handle = handle(0, 4096, false);
+        assertThat(read(handle, 4096, 0)).isEqualTo(TransferStatus.COMPLETED);
+        owner.close();
+        assertThat(read(handle, 4096, 0)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
+    }
+}
