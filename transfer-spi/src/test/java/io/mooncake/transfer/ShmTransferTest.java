@@ -39,7 +39,8 @@ final class ShmTransferTest extends TransferContract {
 
     @Override
     void connect() {
-        assertThat(reader.path(owner.address(), soon()).reads()).isEqualTo(PathReport.Kind.SHARED_MEMORY);
+        assertThat(reader.path(owner.address(), soon()))
+                .isEqualTo(new PathReport(PathReport.Kind.SHARED_MEMORY, PathReport.Kind.TCP, ""));
     }
 
     @Test

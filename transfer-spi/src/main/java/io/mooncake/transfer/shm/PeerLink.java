@@ -53,8 +53,8 @@ final class PeerLink {
 
     PathReport report() {
         PathReport.Kind reads = attached() ? PathReport.Kind.SHARED_MEMORY : PathReport.Kind.TCP;
-        PathReport.Kind writes = attached() && peerMapsUs ? PathReport.Kind.SHARED_MEMORY : PathReport.Kind.TCP;
-        return new PathReport(reads, writes, attached() ? "" : reason);
+        // The owner checks each write itself, so they go by TCP whatever is mapped.
+        return new PathReport(reads, PathReport.Kind.TCP, attached() ? "" : reason);
     }
 
     /** Whether the peer has read our page. */
