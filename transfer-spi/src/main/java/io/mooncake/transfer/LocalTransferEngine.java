@@ -5,6 +5,7 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.control.ZmqControlPlane;
+import io.mooncake.transfer.internal.AsyncTransfers;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
@@ -27,8 +28,11 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -47,6 +51,7 @@ final class LocalTransferEngine implements TransferEngine {
     private static final Logger LOG = LoggerFactory.getLogger(LocalTransferEngine.class);
     private static final String LEASE_SERVICE = "mooncake.lease";
     private static final String RELEASE_SERVICE = "mooncake.release";
+    private static final String NOTIFY_SERVICE = "mooncake.notify";
     private static final long REPLY_GRACE_NANOS = 100_000_000L;
     private static final long RELEASE_MILLIS = 2000;
 
@@ -63,6 +68,7 @@ final class LocalTransferEngine implements TransferEngine {
     private final TcpTransport tcp;
     private final @Nullable RdmaTransport rdma;
     private final ShmTransport shm;
+    private final AsyncTransfers async = new AsyncTransfers();
     private final AtomicBoolean closed = new AtomicBoolean();
 
     LocalTransferEngine(TransferEngineConfig config, SafetyChecks checks, @Nullable RdmaConfig rdmaConfig) {
@@ -175,6 +181,86 @@ final class LocalTransferEngine implements TransferEngine {
     }
 
     @Override
+    public int[] batchRegisterMemory(long[] addresses, long[] lengths, RegionGuard guard) {
+        requireOpen();
+        if (addresses.length != lengths.length) {
+            throw MooncakeException.invalid("lengths", lengths.length, "one an address: " + addresses.length);
+        }
+        int[] ids = new int[addresses.length];
+        int done = 0;
+        try {
+            for (; done < ids.length; done++) {
+                ids[done] = registerMemory(addresses[done], lengths[done], guard);
+            }
+            return ids;
+        } catch (MooncakeException e) {
+            for (int i = 0; i < done; i++) {
+                unregisterMemory(ids[i]);
+            }
+            throw e;
+        }
+    }
+
+    @Override
+    public CompletionStage<Void> notifyPeer(PeerAddress peer, byte[] payload, Deadline deadline) {
+        requireOpen();
+        return control.request(peer, NOTIFY_SERVICE, payload, deadline).thenAccept(reply -> {});
+    }
+
+    @Override
+    public void onNotification(NotificationListener listener) {
+        control.handle(NOTIFY_SERVICE, (from, payload) -> {
+            listener.onNotification(from, payload);
+            return new byte[0];
+        });
+    }
+
+    @Override
+    public TransferTicket submit(List<TransferOperation> operations) {
+        requireOpen();
+        Map<Group, List<Integer>> groups = new LinkedHashMap<>();
+        for (int i = 0; i < operations.size(); i++) {
+            TransferOperation one = operations.get(i);
+            groups.computeIfAbsent(new Group(one.peer(), one.write(), one.deadline()), key -> new ArrayList<>())
+                    .add(i);
+        }
+        async.requireRoom(groups.size());
+        List<AsyncTransfers.Part> parts = new ArrayList<>(groups.size());
+        groups.forEach((group, members) -> parts.add(part(group, members, operations)));
+        return async.start(operations.size(), parts);
+    }
+
+    /** What of a ticket runs as one batch; deadlines are compared by identity. */
+    private record Group(PeerAddress peer, boolean write, Deadline deadline) {}
+
+    private AsyncTransfers.Part part(Group group, List<Integer> members, List<TransferOperation> operations) {
+        int count = members.size();
+        int[] indexes = new int[count];
+        long[] addresses = new long[count];
+        long[] sizes = new long[count];
+        RemoteHandle[] handles = new RemoteHandle[count];
+        for (int i = 0; i < count; i++) {
+            TransferOperation one = operations.get(members.get(i));
+            indexes[i] = members.get(i);
+            addresses[i] = one.localAddress();
+            sizes[i] = one.size();
+            handles[i] = one.handle();
+        }
+        TransferBatch batch = rawBatch(group.write, addresses, handles, sizes, group.deadline);
+        return new AsyncTransfers.Part(indexes, batch, () -> run(group.peer, batch, addresses, sizes));
+    }
+
+    @Override
+    public TransferTicket submitRead(RemoteLease lease, List<ReadRequest> requests, Deadline deadline) {
+        requireOpen();
+        async.requireRoom(1);
+        LeasedRead read = leasedRead(lease, requests, deadline);
+        int[] indexes = new int[requests.size()];
+        Arrays.setAll(indexes, i -> i);
+        return async.start(indexes.length, List.of(new AsyncTransfers.Part(indexes, read.batch, () -> run(read))));
+    }
+
+    @Override
     public PathReport path(PeerAddress peer, Deadline deadline) {
         requireOpen();
         return shm.path(peer, deadline);
@@ -249,6 +335,12 @@ final class LocalTransferEngine implements TransferEngine {
 
     @Override
     public TransferStatus[] read(RemoteLease lease, List<ReadRequest> requests, Deadline deadline) {
+        return run(leasedRead(lease, requests, deadline));
+    }
+
+    private record LeasedRead(ReaderLease lease, TransferBatch batch, long[] targets, long[] sizes) {}
+
+    private LeasedRead leasedRead(RemoteLease lease, List<ReadRequest> requests, Deadline deadline) {
         if (!(lease instanceof ReaderLease own)) {
             throw MooncakeException.invalid("lease", lease, "one that this engine asked for");
         }
@@ -271,9 +363,6 @@ final class LocalTransferEngine implements TransferEngine {
             checksums[i] = element.checksums();
             generationOffsets[i] = element.generationOffset();
         }
-        if (own.closed() || (checks.leaseExpiry() && own.expired())) {
-            return filled(count, TransferStatus.LEASE_EXPIRED);
-        }
         long now = System.nanoTime();
         long left = deadline.remainingNanos();
         boolean leaseFirst = checks.leaseExpiry() && own.endNanos() - now < left;
@@ -288,8 +377,17 @@ final class LocalTransferEngine implements TransferEngine {
                 leaseFirst ? own.endNanos() : now + left,
                 leaseFirst ? TransferStatus.LEASE_EXPIRED : TransferStatus.TIMEOUT,
                 config.connectionsPerPeer());
-        TransferStatus[] statuses = run(lease.peer(), batch, targets, sizes);
-        own.copied(batch.copiedBytes());
+        return new LeasedRead(own, batch, targets, sizes);
+    }
+
+    private TransferStatus[] run(LeasedRead read) {
+        ReaderLease own = read.lease;
+        int count = read.sizes.length;
+        if (own.closed() || (checks.leaseExpiry() && own.expired())) {
+            return filled(count, TransferStatus.LEASE_EXPIRED);
+        }
+        TransferStatus[] statuses = run(own.peer(), read.batch, read.targets, read.sizes);
+        own.copied(read.batch.copiedBytes());
         if (checks.leaseExpiry() && own.expired()) {
             // Verified, but too late to be relied upon.
             for (int i = 0; i < count; i++) {
@@ -329,7 +427,12 @@ final class LocalTransferEngine implements TransferEngine {
                 throw MooncakeException.invalid("sizes[" + i + "]", sizes[i], "1.." + handles[i].length());
             }
         }
-        TransferBatch batch = new TransferBatch(
+        return run(peer, rawBatch(write, localAddresses, handles, sizes, deadline), localAddresses, sizes);
+    }
+
+    private TransferBatch rawBatch(
+            boolean write, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline) {
+        return new TransferBatch(
                 write,
                 handles,
                 localAddresses,
@@ -340,7 +443,6 @@ final class LocalTransferEngine implements TransferEngine {
                 System.nanoTime() + deadline.remainingNanos(),
                 TransferStatus.TIMEOUT,
                 config.connectionsPerPeer());
-        return run(peer, batch, localAddresses, sizes);
     }
 
     /** Holds the local regions while the transport works on them. */
@@ -427,6 +529,7 @@ final class LocalTransferEngine implements TransferEngine {
 
     private void closeParts() {
         sockets.stopListening();
+        async.close();
         // The page first: what peers copy from now on counts for nothing, so pins may go.
         shm.close();
         leases.close();

@@ -58,6 +58,42 @@ public interface TransferEngine extends AutoCloseable {
      */
     int registerMemory(long address, long length, PublishedGuard guard, io.mooncake.natives.SharedFile backing);
 
+    /**
+     * Registers several ranges, all or none.
+     *
+     * @param addresses of the ranges
+     * @param lengths bytes of each
+     * @return region ids, in order
+     */
+    int[] batchRegisterMemory(long[] addresses, long[] lengths, RegionGuard guard);
+
+    /** Port of requests and replies. */
+    default int rpcPort() {
+        return address().controlPort();
+    }
+
+    /**
+     * Tells {@code peer} something; it comes after whatever this thread's transfers that have ended have written there.
+     *
+     * @param payload at most {@link ControlPlane#MAX_PAYLOAD_BYTES}
+     * @return completed when the peer's listener has returned, exceptionally as {@link ControlPlane#request}; PEER_REFUSED where nobody listens
+     */
+    java.util.concurrent.CompletionStage<Void> notifyPeer(PeerAddress peer, byte[] payload, Deadline deadline);
+
+    /** Sets who hears notifications, once. Called on control threads, several at a time. */
+    void onNotification(NotificationListener listener);
+
+    /** Hears what peers tell. */
+    @FunctionalInterface
+    interface NotificationListener {
+        /**
+         * A peer told something.
+         *
+         * @param from its incarnation, authenticated
+         */
+        void onNotification(UUID from, byte[] payload);
+    }
+
     /** How transfers to {@code peer} go, and why; the first question probes it, by the deadline. */
     PathReport path(PeerAddress peer, Deadline deadline);
 
@@ -95,6 +131,18 @@ public interface TransferEngine extends AutoCloseable {
     /** Raw one-sided writes of {@code sizes[i]} bytes from {@code localAddresses[i]} to the writable {@code handles[i]}. */
     TransferStatus[] batchTransferSyncWrite(
             PeerAddress peer, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline);
+
+    /**
+     * Starts raw one-sided reads and writes and returns at once. Requests with the same peer, direction and deadline are moved as one batch, so
+     * share the deadline object where you can. Local memory is held from the start of a request to its end; one whose memory is not
+     * registered by then is CANCELED.
+     *
+     * @throws io.mooncake.base.MooncakeException EXHAUSTED when too much waits; nothing has started then
+     */
+    TransferTicket submit(List<TransferOperation> operations);
+
+    /** As {@link #read(RemoteLease, List, Deadline)}, at once and behind a ticket. The lease stays the caller's, to close after the end. */
+    TransferTicket submitRead(RemoteLease lease, List<ReadRequest> requests, Deadline deadline);
 
     /** Issues a handle on own registered memory for a peer, for raw reads and writes. */
     RemoteHandle issueHandle(

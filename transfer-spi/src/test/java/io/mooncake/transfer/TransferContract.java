@@ -424,6 +424,157 @@ abstract class TransferContract {
     }
 
     @Test
+    void submit_readsAndWritesOfAllSizes_endWithTheirOwnStatus() {
+        int count = 24;
+        int slot = 2 << 20;
+        List<TransferOperation> operations = new ArrayList<>();
+        Deadline shared = soon();
+        for (int i = 0; i < count; i++) {
+            int size = 1 + i * 70_001;
+            boolean write = i % 3 == 0;
+            (write ? readerMemory : ownerMemory).fill(i, i * slot, size);
+            RemoteHandle handle = handle((long) i * slot, size, write);
+            if (i == 7) {
+                handle = new RemoteHandle(
+                        handle.region(), 1, handle.offset(), size, false, handle.expiresAtNanos(), new byte[32]);
+            }
+            operations.add(new TransferOperation(
+                    write,
+                    owner.address(),
+                    readerMemory.address + (long) i * slot,
+                    handle,
+                    size,
+                    i % 2 == 0 ? shared : soon()));
+        }
+        TransferTicket ticket = reader.submit(operations);
+        assertThat(ticket.size()).isEqualTo(count);
+        TransferStatus[] statuses = ticket.await(soon()).orElseThrow();
+        assertThat(ticket.done()).isTrue();
+        assertThat(ticket.completion().toCompletableFuture().join()).containsExactly(statuses);
+        for (int i = 0; i < count; i++) {
+            assertThat(ticket.poll(i)).contains(statuses[i]);
+            assertThat(statuses[i])
+                    .as("request %d", i)
+                    .isEqualTo(i == 7 ? TransferStatus.REFUSED : TransferStatus.COMPLETED);
+            if (i != 7) {
+                Memory target = i % 3 == 0 ? ownerMemory : readerMemory;
+                assertThat(target.holds(i, i * slot, 1 + i * 70_001)).isTrue();
+            }
+        }
+        assertThat(reader.submit(List.of()).await(soon()))
+                .hasValueSatisfying(none -> assertThat(none).isEmpty());
+    }
+
+    @Test
+    void submit_oneDeadlinePassed_endsThatOneOnly() throws InterruptedException {
+        Deadline passed = Deadline.ofMillis(1);
+        Thread.sleep(5);
+        RemoteHandle handle = handle(0, 1000, false);
+        TransferTicket ticket = reader.submit(List.of(
+                TransferOperation.read(owner.address(), readerMemory.address, handle, 1000, passed),
+                TransferOperation.read(owner.address(), readerMemory.address + 5000, handle, 1000, soon())));
+        assertThat(ticket.await(soon()).orElseThrow())
+                .containsExactly(TransferStatus.TIMEOUT, TransferStatus.COMPLETED);
+    }
+
+    @Test
+    void submit_canceled_endsSoonAndLeavesTheMemoryAlone() {
+        int size = 64 << 20;
+        RemoteHandle handle = handle(0, size, false);
+        List<TransferOperation> operations = new ArrayList<>();
+        Deadline deadline = soon();
+        for (int i = 0; i < 40; i++) {
+            operations.add(TransferOperation.read(owner.address(), readerMemory.address, handle, size, deadline));
+        }
+        TransferTicket ticket = reader.submit(operations);
+        ticket.cancel();
+        ticket.cancel();
+        TransferStatus[] statuses = ticket.await(soon()).orElseThrow();
+        assertThat(statuses).contains(TransferStatus.CANCELED);
+        assertThat(statuses)
+                .allMatch(status -> status == TransferStatus.CANCELED || status == TransferStatus.COMPLETED);
+        readerMemory.fill(3, 0, 1 << 20);
+        java.util.concurrent.locks.LockSupport.parkNanos(50_000_000);
+        assertThat(readerMemory.holds(3, 0, 1 << 20)).isTrue();
+        assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.COMPLETED);
+    }
+
+    @Test
+    void submit_memoryNotRegistered_isCanceled() {
+        TransferTicket ticket = reader.submit(
+                List.of(TransferOperation.read(owner.address(), 4096, handle(0, 1000, false), 1000, soon())));
+        assertThat(ticket.await(soon()).orElseThrow()).containsExactly(TransferStatus.CANCELED);
+    }
+
+    @Test
+    void submitRead_leasedElements_arriveVerified() {
+        leases.put(1, 0, 3 << 20, 1 << 18);
+        leases.put(2, 5 << 20, 100_000, 25_000);
+        ownerMemory.flip((5 << 20) + 3);
+        try (RemoteLease lease = lease(1, 2)) {
+            TransferTicket ticket = reader.submitRead(
+                    lease,
+                    List.of(
+                            new TransferEngine.ReadRequest(0, readerMemory.address),
+                            new TransferEngine.ReadRequest(1, readerMemory.address + (4 << 20))),
+                    soon());
+            assertThat(ticket.await(soon()).orElseThrow())
+                    .containsExactly(TransferStatus.COMPLETED, TransferStatus.CHECKSUM);
+            assertThat(readerMemory.holds(1, 0, 3 << 20)).isTrue();
+        }
+    }
+
+    @Test
+    void close_ticketsUnderWay_allEnd() {
+        int size = 64 << 20;
+        RemoteHandle handle = handle(0, size, false);
+        List<TransferTicket> tickets = new ArrayList<>();
+        for (int i = 0; i < 60; i++) {
+            tickets.add(reader.submit(
+                    List.of(TransferOperation.read(owner.address(), readerMemory.address, handle, size, soon()))));
+        }
+        reader.close();
+        for (TransferTicket ticket : tickets) {
+            assertThat(ticket.await(soon()).orElseThrow()[0])
+                    .isIn(TransferStatus.COMPLETED, TransferStatus.CANCELED, TransferStatus.PEER_UNREACHABLE);
+        }
+    }
+
+    @Test
+    void notifyPeer_listenerSet_hearsWhoAndWhat() {
+        AtomicBoolean heard = new AtomicBoolean();
+        assertThatThrownBy(() -> reader.notifyPeer(owner.address(), new byte[] {1}, soon())
+                        .toCompletableFuture()
+                        .join())
+                .hasCauseInstanceOf(MooncakeException.class);
+        owner.onNotification((from, payload) ->
+                heard.set(from.equals(reader.incarnation()) && payload.length == 2 && payload[1] == 9));
+        reader.notifyPeer(owner.address(), new byte[] {8, 9}, soon())
+                .toCompletableFuture()
+                .join();
+        assertThat(heard).isTrue();
+        assertThat(owner.rpcPort()).isEqualTo(owner.address().controlPort());
+    }
+
+    @Test
+    void batchRegisterMemory_oneIsWrong_registersNone() {
+        Memory more = new Memory(8192);
+        assertThatThrownBy(() ->
+                        owner.batchRegisterMemory(new long[] {more.address, 0}, new long[] {4096, 4096}, more.guard()))
+                .isInstanceOf(MooncakeException.class);
+        int[] ids = owner.batchRegisterMemory(
+                new long[] {more.address, more.address + 4096}, new long[] {4096, 4096}, more.guard());
+        assertThat(ids).hasSize(2).doesNotHaveDuplicates();
+        more.fill(1, 4096, 4096);
+        RemoteHandle handle = owner.issueHandle(reader.incarnation(), ids[1], 1, 0, 4096, false, Duration.ofSeconds(5));
+        assertThat(read(handle, 4096, 0)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(readerMemory.holds(1, 0, 4096)).isTrue();
+        owner.unregisterMemory(ids[0]);
+        owner.unregisterMemory(ids[1]);
+        more.close();
+    }
+
+    @Test
     void randomised_readsWritesAndRecycling_neverGiveWrongBytes() {
         long seed = Long.getLong("mooncake.seed", System.nanoTime());
         System.out.println("randomised_readsWritesAndRecycling mooncake.seed=" + seed);
