@@ -47,7 +47,7 @@ class SqlMirrorTest {
                         .setPort(port)
                         .setPortRange(0)));
         first = grid.start("first");
-        users = first.getOrCreateCache("users");
+        users = first.getOrCreateCache(TestGrid.smallCache("users"));
     }
 
     @AfterEach
@@ -142,7 +142,7 @@ class SqlMirrorTest {
         Blocks.store(Mooncake.of(first).pool(POOL), Blocks.prompt(1, 1, 4, 6));
         TestGrid.await("mirrored", () -> rows().size() == 1);
 
-        assertThat(plain.getOrCreateCache("users")
+        assertThat(plain.cache("users")
                         .query(new SqlFieldsQuery("SELECT LENGTH(prefix), depth, blocks, bytes FROM MOONCAKE.PREFIXES"))
                         .getAll())
                 .isEqualTo(List.of(List.of(64L, 5, 6, 6 * 2_048L)));

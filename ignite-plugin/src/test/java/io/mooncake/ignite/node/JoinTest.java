@@ -33,7 +33,7 @@ class JoinTest {
             Ignite server = grid.start("plain", config -> {});
             Ignite client = grid.start("plain-client", config -> config.setClientMode(true));
             assertThat(ours.cluster().nodes()).hasSize(3);
-            client.getOrCreateCache("c").put(1, 2);
+            client.getOrCreateCache(TestGrid.smallCache("c")).put(1, 2);
             assertThat(server.cache("c").get(1)).isEqualTo(2);
             assertThat(Mooncake.of(ours).storeNodes())
                     .containsExactly(ours.cluster().localNode().id());
