@@ -113,7 +113,7 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
-    /** Most rows that this node keeps in the SQL mirror; 1,000,000 by default. */
+    /** Most rows that this node keeps in the SQL mirror; 100,000 by default: some three million blocks. */
     public MooncakePluginProvider setMirrorRowBudget(int mirrorRowBudget) {
         options.mirrorRowBudget = mirrorRowBudget;
         return this;

@@ -28,7 +28,7 @@ public final class ConfigurationNames {
             new Option("leaseMillis", "ms", "10000", "100..60000", false),
             new Option("fetchTimeoutMillis", "ms", "2000", "1..600000", false),
             new Option("heartbeatMillis", "ms", "1000", "50..2000", false),
-            new Option("mirrorRowBudget", "rows", "1000000", "1000..100000000", false));
+            new Option("mirrorRowBudget", "rows", "100000", "1000..100000000", false));
 
     private static final Pattern UNKNOWN_PROPERTY =
             Pattern.compile("[Ii]nvalid property '(\\w+)' of bean class \\[([\\w.$]+)]");

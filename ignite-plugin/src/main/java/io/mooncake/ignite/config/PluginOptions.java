@@ -21,5 +21,5 @@ public final class PluginOptions {
     public long leaseMillis = 10_000;
     public long fetchTimeoutMillis = 2_000;
     public long heartbeatMillis = 1_000;
-    public int mirrorRowBudget = 1_000_000;
+    public int mirrorRowBudget = 100_000;
 }
