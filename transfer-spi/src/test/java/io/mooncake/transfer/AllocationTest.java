@@ -18,8 +18,10 @@ final class AllocationTest {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         Memory memory = new Memory(SIZE);
         Memory target = new Memory(SIZE);
-        TransferEngineConfig config = new TransferEngineConfig(
-                "127.0.0.1", "127.0.0.1", 47700, 47899, TransferContract.SECRET, 1, 10_000, true);
+        TransferEngineConfig config = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                .ports(47700, 47899)
+                .connectionsPerPeer(1)
+                .build();
         try (TransferEngine owner = TransferEngine.start(config);
                 TransferEngine reader = TransferEngine.start(config)) {
             int region = owner.registerMemory(memory.address, SIZE, memory.guard());

@@ -83,15 +83,10 @@ final class OwnerProcess implements AutoCloseable {
     }
 
     public static void main(String[] args) throws IOException {
-        TransferEngineConfig config = new TransferEngineConfig(
-                "127.0.0.1",
-                "127.0.0.1",
-                Integer.parseInt(args[1]),
-                Integer.parseInt(args[2]),
-                TransferContract.SECRET,
-                2,
-                60_000,
-                true);
+        TransferEngineConfig config = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                .ports(Integer.parseInt(args[1]), Integer.parseInt(args[2]))
+                .maxLeaseMillis(60_000)
+                .build();
         boolean shared = args[3].equals("shm");
         if (shared) {
             SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);

@@ -130,15 +130,9 @@ class SafetyCheckTest {
         RemoteHandle old = owner.issueHandle(reader.incarnation(), region, 1, 0, SIZE, false, Duration.ofSeconds(5));
         PeerAddress address = owner.address();
         owner.close();
-        TransferEngineConfig samePorts = new TransferEngineConfig(
-                "127.0.0.1",
-                "127.0.0.1",
-                address.dataPort(),
-                Math.max(address.dataPort() + 2, address.eventPort()),
-                TransferContract.SECRET,
-                2,
-                10_000,
-                true);
+        TransferEngineConfig samePorts = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                .ports(address.dataPort(), Math.max(address.dataPort() + 2, address.eventPort()))
+                .build();
         owner = engine(samePorts, new SafetyChecks(true, true, true, check, false));
         assertThat(owner.address().dataPort()).isEqualTo(address.dataPort());
         owner.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());

@@ -31,8 +31,9 @@ final class ShmFaultIT {
         assumeThat(NativeBridge.available()).as("native bridge").isTrue();
         SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
         memory = new Memory(TOTAL);
-        reader = TransferEngine.start(new TransferEngineConfig(
-                "127.0.0.1", "127.0.0.1", 48300, 48499, TransferContract.SECRET, 2, 10_000, true));
+        reader = TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                .ports(48300, 48499)
+                .build());
         memory.register(reader);
     }
 

@@ -168,8 +168,10 @@ final class StrangersTest {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
             int port = taken.getLocalPort();
             int from = Math.min(port, 65_533);
-            TransferEngineConfig config =
-                    new TransferEngineConfig("127.0.0.1", "127.0.0.1", from, from + 2, SECRET, 2, 1000, true);
+            TransferEngineConfig config = TransferEngineConfig.builder("127.0.0.1", SECRET)
+                    .ports(from, from + 2)
+                    .maxLeaseMillis(1000)
+                    .build();
             assertThatThrownBy(() -> TransferEngine.start(config))
                     .isInstanceOf(MooncakeException.class)
                     .hasMessageContaining(from + ".." + (from + 2))

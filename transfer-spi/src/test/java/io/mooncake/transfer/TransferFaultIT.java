@@ -30,8 +30,9 @@ final class TransferFaultIT {
     @BeforeEach
     void start() {
         memory = new Memory(TOTAL);
-        reader = TransferEngine.start(new TransferEngineConfig(
-                "127.0.0.1", "127.0.0.1", 47900, 48099, TransferContract.SECRET, 2, 10_000, true));
+        reader = TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                .ports(47900, 48099)
+                .build());
         reader.registerMemory(memory.address, TOTAL, memory.guard());
     }
 

@@ -29,15 +29,11 @@ final class EngineOwner implements AutoCloseable {
             return new EngineOwner(spi.engine(), false);
         }
         String host = settings.host().isEmpty() ? OwnAddress.find() : settings.host();
-        TransferEngineConfig wanted = new TransferEngineConfig(
-                host,
-                host,
-                settings.portFrom(),
-                settings.portTo(),
-                settings.secret(),
-                CONNECTIONS_PER_PEER,
-                MAX_LEASE_MILLIS,
-                true);
+        TransferEngineConfig wanted = TransferEngineConfig.builder(host, settings.secret())
+                .ports(settings.portFrom(), settings.portTo())
+                .connectionsPerPeer(CONNECTIONS_PER_PEER)
+                .maxLeaseMillis(MAX_LEASE_MILLIS)
+                .build();
         return new EngineOwner(TransferEngine.start(wanted), true);
     }
 

@@ -137,8 +137,11 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
                     "TransferCommunicationSpi.secret: missing (expected: 16..256 characters, the same on all nodes)");
         }
         String host = host();
-        return new TransferEngineConfig(
-                host, host, transferPortFrom, transferPortTo, given, connectionsPerPeer, maxLeaseMillis, true);
+        return TransferEngineConfig.builder(host, given)
+                .ports(transferPortFrom, transferPortTo)
+                .connectionsPerPeer(connectionsPerPeer)
+                .maxLeaseMillis(maxLeaseMillis)
+                .build();
     }
 
     private String host() {

@@ -178,8 +178,9 @@ final class ControlPlaneTest {
         ask(address, "echo", new byte[0], 10_000).join();
         server.close();
         assertFails(ask(address, "echo", new byte[0], 2000), MooncakeException.Code.PEER_UNREACHABLE);
-        TransferEngine next = TransferEngine.start(new TransferEngineConfig(
-                "127.0.0.1", "127.0.0.1", address.dataPort(), address.dataPort() + 20, SECRET, 2, 10_000, true));
+        TransferEngine next = TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", SECRET)
+                .ports(address.dataPort(), address.dataPort() + 20)
+                .build());
         server = next;
         PeerAddress confused = new PeerAddress(
                 address.incarnation(),
