@@ -8,6 +8,7 @@ import io.mooncake.examples.demo.DemoCommand;
 import io.mooncake.examples.doctor.DoctorCommand;
 import io.mooncake.examples.node.NodeCommand;
 import io.mooncake.examples.sql.SqlCommand;
+import io.mooncake.examples.topology.TopologyCommand;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -107,7 +108,7 @@ class CommandTest {
     void help_always_listsEveryCommand() throws Exception {
         Outcome outcome = mooncake(Map.of(), "help");
         assertThat(outcome.exitCode()).isZero();
-        assertThat(outcome.text()).contains("demo", "test", "node", "sql", "doctor", "bench", "help");
+        assertThat(outcome.text()).contains("demo", "test", "node", "sql", "doctor", "topology", "bench", "help");
     }
 
     @Test
@@ -117,6 +118,19 @@ class CommandTest {
         assertThat(scriptOptions("sql")).isEqualTo(javaOptions(SqlCommand.class));
         assertThat(scriptOptions("bench")).isEqualTo(javaOptions(Main.class));
         assertThat(scriptOptions("doctor")).isEqualTo(javaOptions(DoctorCommand.class));
+        assertThat(scriptOptions("topology")).isEqualTo(javaOptions(TopologyCommand.class));
+    }
+
+    /** The build leaves all tests out, and so the jar of a module's tests does not exist in a fresh clone. */
+    @Test
+    void build_withoutTests_needsNoJarOfTests() throws IOException {
+        for (String module :
+                List.of("arrow-memory", "transfer-spi", "ignite-plugin", "djl-integration", "examples", "benchmarks")) {
+            String pom = Files.readString(ROOT.resolve(module).resolve("pom.xml"));
+            assertThat(pom.replaceAll("(?s)<profiles>.*</profiles>", ""))
+                    .as(module)
+                    .doesNotContain("<type>test-jar</type>");
+        }
     }
 
     /** {@code --name} for a switch, {@code --name=} for an option with a value. */
