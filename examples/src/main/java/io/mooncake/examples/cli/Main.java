@@ -5,6 +5,7 @@ import io.mooncake.examples.demo.DemoCommand;
 import io.mooncake.examples.doctor.DoctorCommand;
 import io.mooncake.examples.node.NodeCommand;
 import io.mooncake.examples.sql.SqlCommand;
+import io.mooncake.examples.topology.TopologyCommand;
 import java.io.PrintWriter;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -19,7 +20,14 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "mooncake",
         description = "A KV cache pool for LLM inference on Apache Ignite.",
-        subcommands = {NodeCommand.class, DemoCommand.class, SqlCommand.class, DoctorCommand.class, HelpCommand.class},
+        subcommands = {
+            NodeCommand.class,
+            DemoCommand.class,
+            SqlCommand.class,
+            DoctorCommand.class,
+            TopologyCommand.class,
+            HelpCommand.class
+        },
         mixinStandardHelpOptions = true,
         versionProvider = Version.class)
 public final class Main implements Runnable {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.topology;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/**
+ * Round trip and bandwidth to each peer over each rail, as transfers measured them, and from that how long a transfer will take.
+ *
+ * <p>A transfer of at most {@value #SMALL_BYTES} bytes measures the round trip, one of at least {@value #LARGE_BYTES} the bandwidth: what is
+ * left of its time. New values count for an eighth. A peer without measurements is expected to be like the measured ones that are as near,
+ * else as a network of that reach commonly is.
+ *
+ * <p>Threading: safe for all threads; observations may overwrite each other, so now and then one is lost. {@link #observe} of a known peer
+ * allocates nothing.
+ */
+public final class PathMatrix {
+    /** Largest transfer that measures the round trip. */
+    public static final long SMALL_BYTES = 64 << 10;
+
+    /** Smallest transfer that measures bandwidth. */
+    public static final long LARGE_BYTES = 256 << 10;
+
+    /** Rails a peer. */
+    public static final int MAX_RAILS = 16;
+
+    private static final int WEIGHT = 8;
+    private static final long NANOS = 1_000_000_000L;
+
+    private final ConcurrentHashMap<UUID, Row> rows = new ConcurrentHashMap<>();
+
+    /** Two words a rail: nanoseconds of a round trip, bytes a second; 0 is unmeasured. */
+    private static final class Row {
+        private final AtomicLongArray words = new AtomicLongArray(2 * MAX_RAILS);
+
+        long roundTripNanos(int rail) {
+            return words.get(2 * rail);
+        }
+
+        long bytesPerSecond(int rail) {
+            return words.get(2 * rail + 1);
+        }
+
+        void mix(int word, long value) {
+            long old = words.get(word);
+            words.set(word, Math.max(1, old == 0 ? value : old + (value - old) / WEIGHT));
+        }
+
+        long bestRoundTrip() {
+            long best = 0;
+            for (int rail = 0; rail < MAX_RAILS; rail++) {
+                long one = roundTripNanos(rail);
+                best = best == 0 || (one > 0 && one < best) ? one : best;
+            }
+            return best;
+        }
+
+        long bytesPerSecond() {
+            long sum = 0;
+            for (int rail = 0; rail < MAX_RAILS; rail++) {
+                sum += bytesPerSecond(rail);
+            }
+            return sum;
+        }
+    }
+
+    /**
+     * What is known of one rail to one peer.
+     *
+     * @param peer incarnation
+     * @param rail its number
+     * @param roundTripNanos time of a small transfer; 0: not measured
+     * @param bytesPerSecond 0: not measured
+     */
+    public record Entry(UUID peer, int rail, long roundTripNanos, long bytesPerSecond) {}
+
+    /**
+     * A peer and how near it is.
+     *
+     * @param peer incarnation
+     * @param closeness from this node
+     */
+    public record Candidate(UUID peer, Locality.Closeness closeness) {}
+
+    /**
+     * A transfer with {@code peer} over {@code rail} moved {@code bytes} in {@code nanos}.
+     *
+     * @param rail 0..{@value #MAX_RAILS} - 1; others are not counted
+     */
+    public void observe(UUID peer, int rail, long bytes, long nanos) {
+        if (rail < 0 || rail >= MAX_RAILS || bytes < 1 || nanos < 1) {
+            return;
+        }
+        Row row = rows.get(peer);
+        if (row == null) {
+            row = rows.computeIfAbsent(peer, id -> new Row());
+        }
+        if (bytes <= SMALL_BYTES) {
+            row.mix(2 * rail, nanos);
+        } else if (bytes >= LARGE_BYTES) {
+            long moving = Math.max(nanos / 2, nanos - row.roundTripNanos(rail));
+            row.mix(2 * rail + 1, (long) ((double) bytes * NANOS / moving));
+        }
+    }
+
+    /** That life of a peer is over. */
+    public void forget(UUID peer) {
+        rows.remove(peer);
+    }
+
+    /** Expected nanoseconds until {@code bytes} from or to {@code peer} have moved, over all its rails. */
+    public long estimateNanos(UUID peer, Locality.Closeness closeness, long bytes) {
+        return estimate(rows.get(peer), closeness, bytes, List.of());
+    }
+
+    /**
+     * {@code candidates}, the one first that is expected to move {@code bytes} soonest. Of equals the nearer one comes first, then the order
+     * given, so callers rotate it.
+     */
+    public List<Candidate> rank(List<Candidate> candidates, long bytes) {
+        Map<Candidate, Long> expected = new java.util.HashMap<>();
+        for (Candidate one : candidates) {
+            expected.put(one, estimate(rows.get(one.peer()), one.closeness(), bytes, candidates));
+        }
+        List<Candidate> ranked = new ArrayList<>(candidates);
+        ranked.sort(Comparator.<Candidate>comparingLong(expected::get).thenComparing(Candidate::closeness));
+        return ranked;
+    }
+
+    private long estimate(
+            @org.jspecify.annotations.Nullable Row row,
+            Locality.Closeness closeness,
+            long bytes,
+            List<Candidate> others) {
+        long roundTrip = row == null ? 0 : row.bestRoundTrip();
+        long speed = row == null ? 0 : row.bytesPerSecond();
+        if (roundTrip == 0 || speed == 0) {
+            Map<Locality.Closeness, Commonly> alike = alike(others);
+            Commonly common = alike.getOrDefault(closeness, commonly(closeness));
+            roundTrip = roundTrip == 0 ? common.roundTripNanos : roundTrip;
+            speed = speed == 0 ? common.bytesPerSecond : speed;
+        }
+        return roundTrip + (long) ((double) bytes * NANOS / speed);
+    }
+
+    private record Commonly(long roundTripNanos, long bytesPerSecond) {}
+
+    /** Means of the fully measured candidates of each closeness. */
+    private Map<Locality.Closeness, Commonly> alike(List<Candidate> candidates) {
+        Map<Locality.Closeness, long[]> sums = new EnumMap<>(Locality.Closeness.class);
+        for (Candidate one : candidates) {
+            Row row = rows.get(one.peer());
+            if (row != null && row.bestRoundTrip() > 0 && row.bytesPerSecond() > 0) {
+                long[] sum = sums.computeIfAbsent(one.closeness(), key -> new long[3]);
+                sum[0] += row.bestRoundTrip();
+                sum[1] += row.bytesPerSecond();
+                sum[2]++;
+            }
+        }
+        Map<Locality.Closeness, Commonly> means = new EnumMap<>(Locality.Closeness.class);
+        sums.forEach((key, sum) -> means.put(key, new Commonly(sum[0] / sum[2], sum[1] / sum[2])));
+        return means;
+    }
+
+    /** Memory of one machine, 10 Gbit/s in a rack and a zone, 1 Gbit/s beyond. */
+    private static Commonly commonly(Locality.Closeness closeness) {
+        return switch (closeness) {
+            case SAME_HOST -> new Commonly(30_000, 4_000_000_000L);
+            case SAME_RACK -> new Commonly(100_000, 1_000_000_000L);
+            case SAME_ZONE -> new Commonly(300_000, 1_000_000_000L);
+            case ELSEWHERE -> new Commonly(2_000_000, 100_000_000L);
+        };
+    }
+
+    /** Everything that was measured, by peer and rail. */
+    public List<Entry> entries() {
+        List<Entry> entries = new ArrayList<>();
+        rows.forEach((peer, row) -> {
+            for (int rail = 0; rail < MAX_RAILS; rail++) {
+                if (row.roundTripNanos(rail) > 0 || row.bytesPerSecond(rail) > 0) {
+                    entries.add(new Entry(peer, rail, row.roundTripNanos(rail), row.bytesPerSecond(rail)));
+                }
+            }
+        });
+        entries.sort(Comparator.comparing(Entry::peer).thenComparingInt(Entry::rail));
+        return entries;
+    }
+}
