@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* Raised together with NativeBridge.EXPECTED_VERSION: a library of another version is refused by the Java side. */
-#define BRIDGE_VERSION 3
+#define BRIDGE_VERSION 4
 
 #define JNI_CLASS_CALL(type, name) JNIEXPORT type JNICALL Java_io_mooncake_natives_NativeCalls_##name
 
@@ -68,10 +68,15 @@ JNI_CLASS_CALL(jobjectArray, rdmaDevices)(JNIEnv *env, jclass type) {
     return to_array(env, &found);
 }
 
-JNI_CLASS_CALL(jobjectArray, cudaDevices)(JNIEnv *env, jclass type) {
+JNI_CLASS_CALL(jobjectArray, cudaDevices)(JNIEnv *env, jclass type, jstring library) {
     (void)type;
+    const char *name = (*env)->GetStringUTFChars(env, library, NULL);
+    if (!name) {
+        return NULL;
+    }
     struct findings found;
-    cuda_probe(&found);
+    cuda_probe(name, &found);
+    (*env)->ReleaseStringUTFChars(env, library, name);
     return to_array(env, &found);
 }
 

@@ -1,36 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cuda.h"
 #include "findings.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The driver API's calls by their documented signatures; CUresult 0 is success. */
-typedef int (*init_fn)(unsigned int flags);
-typedef int (*driver_version_fn)(int *version);
-typedef int (*device_count_fn)(int *count);
-typedef int (*device_get_fn)(int *device, int ordinal);
-typedef int (*device_name_fn)(char *name, int length, int device);
-typedef int (*error_string_fn)(int error, const char **text);
+/* The system's driver and the one that tests name. */
+#define MAX_DRIVERS 4
 
-struct cuda_driver {
-    init_fn init;
-    driver_version_fn version;
-    device_count_fn count;
-    device_get_fn get;
-    device_name_fn name;
-    error_string_fn error_string;
-};
+static struct opened {
+    char library[FINDINGS_MAX_TEXT];
+    struct cuda_driver driver;
+} opened[MAX_DRIVERS];
 
-/* Whether every call of the probe is in the library. */
-static int resolve(void *library, struct cuda_driver *driver) {
-    driver->init = (init_fn)dlsym(library, "cuInit");
-    driver->version = (driver_version_fn)dlsym(library, "cuDriverGetVersion");
-    driver->count = (device_count_fn)dlsym(library, "cuDeviceGetCount");
-    driver->get = (device_get_fn)dlsym(library, "cuDeviceGet");
-    driver->name = (device_name_fn)dlsym(library, "cuDeviceGetName");
-    driver->error_string = (error_string_fn)dlsym(library, "cuGetErrorString");
-    return driver->init && driver->version && driver->count && driver->get && driver->name && driver->error_string;
+static size_t opened_count;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct cuda_driver *resolve(void *library, const char *name, char *error, size_t error_size) {
+    struct cuda_driver *driver = &opened[opened_count].driver;
+    void *symbol;
+    /* POSIX lets dlsym's result be used as a function; the copy through memory keeps ISO C quiet about it. */
+#define OPTIONAL(field, symbol_name, arguments) \
+    symbol = dlsym(library, symbol_name);       \
+    memcpy(&driver->field, &symbol, sizeof symbol);
+#define REQUIRED(field, symbol_name, arguments)                              \
+    OPTIONAL(field, symbol_name, arguments)                                  \
+    if (!symbol) {                                                           \
+        snprintf(error, error_size, "%s lacks %s", name, symbol_name);       \
+        return NULL;                                                         \
+    }
+    CUDA_FUNCTIONS(REQUIRED)
+    CUDA_MEMORY_FUNCTIONS(REQUIRED)
+    CUDA_OPTIONAL_FUNCTIONS(OPTIONAL)
+#undef REQUIRED
+#undef OPTIONAL
+    snprintf(opened[opened_count++].library, FINDINGS_MAX_TEXT, "%s", name);
+    return driver;
+}
+
+static const struct cuda_driver *open_driver(const char *name, char *error, size_t error_size) {
+    for (size_t i = 0; i < opened_count; i++) {
+        if (strcmp(opened[i].library, name) == 0) {
+            return &opened[i].driver;
+        }
+    }
+    void *library = opened_count < MAX_DRIVERS && strlen(name) < FINDINGS_MAX_TEXT ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library) {
+        const char *reason = dlerror();
+        if (reason) {
+            snprintf(error, error_size, "%s", reason);
+        } else {
+            snprintf(error, error_size, "%s cannot be opened", name);
+        }
+        return NULL;
+    }
+    return resolve(library, name, error, error_size);
+}
+
+const struct cuda_driver *cuda_driver(const char *library, char *error, size_t error_size) {
+    pthread_mutex_lock(&opening);
+    const struct cuda_driver *driver = open_driver(library, error, error_size);
+    pthread_mutex_unlock(&opening);
+    return driver;
 }
 
 static void refuse(const struct cuda_driver *driver, const char *call, int error, struct findings *out) {
@@ -73,20 +106,11 @@ static void list_devices(const struct cuda_driver *driver, struct findings *out)
     }
 }
 
-void cuda_probe(struct findings *out) {
+void cuda_probe(const char *library, struct findings *out) {
     memset(out, 0, sizeof *out);
-    /* Stays open: the driver keeps threads and exit handlers that do not survive a dlclose. */
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        const char *error = dlerror();
-        snprintf(out->reason, sizeof out->reason, "%s", error ? error : "libcuda.so.1 cannot be opened");
-        return;
+    const struct cuda_driver *driver = cuda_driver(library, out->reason, sizeof out->reason);
+    if (driver) {
+        snprintf(out->driver, sizeof out->driver, "%s", library);
+        list_devices(driver, out);
     }
-    snprintf(out->driver, sizeof out->driver, "libcuda.so.1");
-    struct cuda_driver driver;
-    if (!resolve(library, &driver)) {
-        snprintf(out->reason, sizeof out->reason, "libcuda.so.1 lacks a call of the driver API");
-        return;
-    }
-    list_devices(&driver, out);
 }

@@ -23,7 +23,7 @@ struct findings {
 /* Opens libibverbs.so.1 and lists its devices. Never fails: what went wrong stands in reason. */
 void rdma_probe(struct findings *out);
 
-/* Opens libcuda.so.1, initialises it and lists its devices. Never fails: what went wrong stands in reason. */
-void cuda_probe(struct findings *out);
+/* Opens a CUDA driver library, initialises it and lists its devices. Never fails: what went wrong stands in reason. */
+void cuda_probe(const char *library, struct findings *out);
 
 #endif

@@ -54,6 +54,8 @@ static struct {
 #define DECLARE(result, name, arguments) result(*name) arguments;
     FUNCTIONS(DECLARE)
 #undef DECLARE
+    /* NULL in libraries before rdma-core 34. */
+    struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
 } verbs;
 
 static char load_error[FINDINGS_MAX_TEXT];
@@ -79,6 +81,8 @@ static void load(void) {
     }
     FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
+    void *optional = dlsym(library, "ibv_reg_dmabuf_mr");
+    memcpy(&verbs.reg_dmabuf_mr, &optional, sizeof optional);
 }
 
 /* A device that is open: what VerbsDevice.java holds. */
@@ -214,6 +218,31 @@ VERBS_CALL(jlong, register)(JNIEnv *env, jclass type, jlong handle, jlong addres
     struct device *device = (struct device *)(intptr_t)handle;
     errno = 0;
     struct ibv_mr *region = verbs.reg_mr(device->domain, (void *)(intptr_t)address, (size_t)length, access);
+    if (!region) {
+        return failed(env, error, last_error());
+    }
+    jint values[] = {(jint)region->lkey, (jint)region->rkey};
+    (*env)->SetIntArrayRegion(env, keys, 0, 2, values);
+    return (jlong)(intptr_t)region;
+}
+
+VERBS_CALL(jboolean, dmaBuf)(JNIEnv *env, jclass type) {
+    (void)env;
+    (void)type;
+    return verbs.reg_dmabuf_mr != NULL;
+}
+
+/* As register, of length bytes from offset of a dma-buf, which peers and own requests address from iova on. The descriptor stays the caller's. */
+VERBS_CALL(jlong, registerDmaBuf)(JNIEnv *env, jclass type, jlong handle, jint fd, jlong offset, jlong length, jlong iova,
+                                  jint access, jintArray keys, jintArray error) {
+    (void)type;
+    struct device *device = (struct device *)(intptr_t)handle;
+    if (!verbs.reg_dmabuf_mr) {
+        return failed(env, error, ENOSYS);
+    }
+    errno = 0;
+    struct ibv_mr *region =
+        verbs.reg_dmabuf_mr(device->domain, (uint64_t)offset, (size_t)length, (uint64_t)iova, fd, access);
     if (!region) {
         return failed(env, error, last_error());
     }

@@ -12,7 +12,7 @@ final class NativeCalls {
     static native String[] rdmaDevices();
 
     /** {@code {reason, driver, device...}}: see {@link DeviceProbe}. */
-    static native String[] cudaDevices();
+    static native String[] cudaDevices(String library);
 
     /** The size of a memory page. */
     static native long pageSizeBytes();

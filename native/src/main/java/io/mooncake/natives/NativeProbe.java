@@ -49,7 +49,7 @@ public record NativeProbe(
         return new NativeProbe(
                 bridge,
                 DeviceProbe.of(NativeCalls.rdmaDevices()),
-                DeviceProbe.of(NativeCalls.cudaDevices()),
+                DeviceProbe.of(NativeCalls.cudaDevices(Cuda.library())),
                 OptionalLong.of(NativeCalls.pageSizeBytes()),
                 HugePages.pools(),
                 memlock < UNLIMITED ? OptionalLong.empty() : OptionalLong.of(memlock),

@@ -29,6 +29,11 @@ public final class Verbs {
         return DeviceProbe.of(NativeCalls.rdmaDevices()).devices();
     }
 
+    /** Whether libibverbs can register dma-bufs, which those before rdma-core 34 can't. A device may refuse all the same. Never throws. */
+    public static boolean dmaBufSupported() {
+        return unavailable().isEmpty() && VerbsCalls.dmaBuf();
+    }
+
     /**
      * Opens a device.
      *

@@ -26,6 +26,12 @@ final class VerbsCalls {
 
     static native long register(long device, long address, long length, int access, int[] keys, int[] error);
 
+    /** Whether the library knows how to register a dma-buf. */
+    static native boolean dmaBuf();
+
+    static native long registerDmaBuf(
+            long device, int descriptor, long offset, long length, long iova, int access, int[] keys, int[] error);
+
     static native int deregister(long region);
 
     static native long createQueuePair(long device, int depth, int[] number, int[] error);

@@ -169,6 +169,29 @@ public final class VerbsDevice implements AutoCloseable {
     }
 
     /**
+     * Registers a range of a dma-buf, memory of another device that this one reaches without the host.
+     *
+     * @param offset in the dma-buf
+     * @param address by which requests name the first byte; equal to {@code offset} within a page
+     * @param access as for {@link #register}
+     * @throws VerbsException the device or its driver cannot do that
+     */
+    public VerbsRegistration registerDmaBuf(DmaBuf buffer, long offset, long length, long address, int access) {
+        if (offset < 0 || length < 1) {
+            throw MooncakeException.invalid("dma-buf", offset + "+" + length, "an offset and at least 1 byte");
+        }
+        int[] keys = new int[2];
+        int[] error = new int[1];
+        long region =
+                VerbsCalls.registerDmaBuf(enter(), buffer.descriptor(), offset, length, address, access, keys, error);
+        if (region == 0) {
+            leave();
+            throw new VerbsException(name + ": register " + length + " bytes of a dma-buf", error[0]);
+        }
+        return new VerbsRegistration(this, region, keys[0], keys[1]);
+    }
+
+    /**
      * Makes a reliable connected queue pair in state RESET, with a completion queue of its own.
      *
      * @param depth requests outstanding at most
