@@ -2,7 +2,6 @@
 package io.mooncake.transfer;
 
 import io.mooncake.base.Deadline;
-import io.mooncake.transfer.rdma.RdmaConfig;
 import java.util.List;
 import java.util.UUID;
 
@@ -15,19 +14,14 @@ import java.util.UUID;
  * request; exceptions are for wrong calls only.
  */
 public interface TransferEngine extends AutoCloseable {
-    /** Starts an engine: binds its ports and begins to serve. */
+    /**
+     * Starts an engine: binds its ports and begins to serve. With protocol auto or rdma it opens an RDMA device, and memory that is
+     * registered is locked: {@code ulimit -l} must allow it.
+     *
+     * @throws io.mooncake.base.MooncakeException CONFIGURATION with each device's reason when the protocol is rdma and none can be used
+     */
     static TransferEngine start(TransferEngineConfig config) {
         return EngineFactory.start(config);
-    }
-
-    /**
-     * Starts an engine that moves the bytes of its own requests by RDMA, and serves peers over RDMA as well as over TCP. Peers that it
-     * reads from or writes to must be engines with RDMA too. Registered memory is locked: {@code ulimit -l} must allow it.
-     *
-     * @throws io.mooncake.base.MooncakeException CONFIGURATION with each device's reason when none can be used
-     */
-    static TransferEngine start(TransferEngineConfig config, RdmaConfig rdma) {
-        return EngineFactory.start(config, rdma);
     }
 
     /** Where peers reach this life of the engine. */
@@ -131,6 +125,32 @@ public interface TransferEngine extends AutoCloseable {
     /** Raw one-sided writes of {@code sizes[i]} bytes from {@code localAddresses[i]} to the writable {@code handles[i]}. */
     TransferStatus[] batchTransferSyncWrite(
             PeerAddress peer, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline);
+
+    /**
+     * As {@link #batchTransferSyncRead(PeerAddress, long[], RemoteHandle[], long[], Deadline)}, without allocating.
+     *
+     * @param statuses takes one status a request, in order; at least as long as {@code handles}
+     * @param deadlineNanos on {@link System#nanoTime()}; a past one ends the requests as TIMEOUT
+     */
+    void batchTransferSyncRead(
+            PeerAddress peer,
+            long[] localAddresses,
+            RemoteHandle[] handles,
+            long[] sizes,
+            TransferStatus[] statuses,
+            long deadlineNanos);
+
+    /** As {@link #batchTransferSyncRead(PeerAddress, long[], RemoteHandle[], long[], TransferStatus[], long)}, the other way. */
+    void batchTransferSyncWrite(
+            PeerAddress peer,
+            long[] localAddresses,
+            RemoteHandle[] handles,
+            long[] sizes,
+            TransferStatus[] statuses,
+            long deadlineNanos);
+
+    /** A leased read, checked once, to be run as often as wanted without allocating. */
+    PreparedRead prepareRead(RemoteLease lease, List<ReadRequest> requests);
 
     /**
      * Starts raw one-sided reads and writes and returns at once. Requests with the same peer, direction and deadline are moved as one batch, so

@@ -2,7 +2,6 @@
 package io.mooncake.transfer;
 
 import io.mooncake.natives.SharedFile;
-import io.mooncake.transfer.rdma.RdmaConfig;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -86,15 +85,14 @@ final class OwnerProcess implements AutoCloseable {
         TransferEngineConfig config = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
                 .ports(Integer.parseInt(args[1]), Integer.parseInt(args[2]))
                 .maxLeaseMillis(60_000)
+                .protocol(TransferProtocol.parse(args[3]))
                 .build();
         boolean shared = args[3].equals("shm");
         if (shared) {
             SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
         }
         Memory memory = new Memory(KEYS * BLOCK, shared ? SharedFile.DEFAULT_FOLDER : null);
-        try (TransferEngine engine = args[3].equals("rdma")
-                ? TransferEngine.start(config, RdmaConfig.defaults())
-                : TransferEngine.start(config)) {
+        try (TransferEngine engine = TransferEngine.start(config)) {
             int region = memory.register(engine);
             TestLeases leases = new TestLeases(memory, region);
             for (int key = 0; key < KEYS; key++) {

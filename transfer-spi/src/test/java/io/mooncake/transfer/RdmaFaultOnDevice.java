@@ -20,8 +20,7 @@ final class RdmaFaultOnDevice {
 
     @BeforeEach
     void start() {
-        reader = TransferEngine.start(
-                TransferEngineConfig.of("127.0.0.1", TransferContract.SECRET), RdmaTransferOnDevice.CONFIG);
+        reader = TransferEngine.start(RdmaTransferOnDevice.config());
         reader.registerMemory(memory.address, memory.length, memory.guard());
     }
 

@@ -10,6 +10,13 @@ final class RdmaTransferOnDevice extends TransferContract {
 
     @Override
     TransferEngine start() {
-        return TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET), CONFIG);
+        return TransferEngine.start(config());
+    }
+
+    static TransferEngineConfig config() {
+        return TransferEngineConfig.builder("127.0.0.1", SECRET)
+                .protocol(TransferProtocol.RDMA)
+                .rdma(CONFIG)
+                .build();
     }
 }

@@ -39,7 +39,7 @@ class SafetyCheckTest {
         ownerMemory.fill(RIGHT, 0, SIZE);
     }
 
-    private static TransferEngineConfig config() {
+    TransferEngineConfig config() {
         return TransferEngineConfig.of("127.0.0.1", TransferContract.SECRET);
     }
 

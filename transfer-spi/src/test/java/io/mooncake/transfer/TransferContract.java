@@ -34,6 +34,11 @@ abstract class TransferContract {
 
     abstract TransferEngine start();
 
+    /** The engine that asks; after {@code owner} has started. */
+    TransferEngine startReader() {
+        return start();
+    }
+
     /** Memory that the transport can reach; in the test's hands. */
     Memory memory(int length) {
         return new Memory(length);
@@ -56,7 +61,7 @@ abstract class TransferContract {
         ownerMemory = memory(SIZE);
         readerMemory = memory(SIZE);
         owner = start();
-        reader = start();
+        reader = startReader();
         ownerRegion = ownerMemory.register(owner);
         readerRegion = readerMemory.register(reader);
         leases = new TestLeases(ownerMemory, ownerRegion);

@@ -6,8 +6,14 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** What an engine counts. Safe for all threads. */
 public final class Counters {
-    public final LongAdder bytesRead = new LongAdder();
-    public final LongAdder bytesWritten = new LongAdder();
+    public final LongAdder readLocal = new LongAdder();
+    public final LongAdder readShm = new LongAdder();
+    public final LongAdder readRdma = new LongAdder();
+    public final LongAdder readTcp = new LongAdder();
+    public final LongAdder writtenLocal = new LongAdder();
+    public final LongAdder writtenShm = new LongAdder();
+    public final LongAdder writtenRdma = new LongAdder();
+    public final LongAdder writtenTcp = new LongAdder();
     public final LongAdder bytesServed = new LongAdder();
     public final LongAdder bytesReceived = new LongAdder();
     public final LongAdder requestsServed = new LongAdder();
@@ -21,8 +27,14 @@ public final class Counters {
         long ended = leasesEnded.sum();
         long granted = leasesGranted.sum();
         return new TransferStatistics(
-                bytesRead.sum(),
-                bytesWritten.sum(),
+                readLocal.sum(),
+                readShm.sum(),
+                readRdma.sum(),
+                readTcp.sum(),
+                writtenLocal.sum(),
+                writtenShm.sum(),
+                writtenRdma.sum(),
+                writtenTcp.sum(),
                 bytesServed.sum(),
                 bytesReceived.sum(),
                 requestsServed.sum(),

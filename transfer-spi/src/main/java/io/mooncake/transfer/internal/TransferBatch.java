@@ -22,20 +22,24 @@ public final class TransferBatch {
 
     private static final int MIN_SLICE_BYTES = 128 << 10;
 
-    private final boolean write;
-    private final RemoteHandle[] handles;
-    private final long[] localAddresses;
-    private final long[] sizes;
-    private final int @Nullable [] segmentLengths;
-    private final int @Nullable [][] checksums;
-    private final long @Nullable [] generationOffsets;
-    private final long deadlineNanos;
-    private final TransferStatus deadlineStatus;
-    private final int sliceBytes;
+    private static final RemoteHandle[] NO_HANDLES = new RemoteHandle[0];
+    private static final long[] NO_LONGS = new long[0];
 
-    // Guarded by this.
-    private final @Nullable TransferStatus[] statuses;
-    private final long[] missingBytes;
+    // Written by the caller while no worker has the batch; handing it over is what publishes them.
+    private boolean write;
+    private RemoteHandle[] handles = NO_HANDLES;
+    private long[] localAddresses = NO_LONGS;
+    private long[] sizes = NO_LONGS;
+    private int @Nullable [] segmentLengths;
+    private int @Nullable [][] checksums;
+    private long @Nullable [] generationOffsets;
+    private long deadlineNanos;
+    private TransferStatus deadlineStatus = TransferStatus.TIMEOUT;
+    private int sliceBytes = MIN_SLICE_BYTES;
+
+    // Guarded by this. The arrays may be longer than the batch.
+    private @Nullable TransferStatus[] statuses = new TransferStatus[0];
+    private long[] missingBytes = NO_LONGS;
     private final ArrayDeque<Slice> returned = new ArrayDeque<>(0);
 
     private final ArrayDeque<Slice> aside = new ArrayDeque<>(0);
@@ -90,14 +94,10 @@ public final class TransferBatch {
         }
     }
 
-    /**
-     * @param segmentLengths with {@code checksums}: bytes a checksum covers, for each request; null for raw transfers
-     * @param generationOffsets for leased reads: where each range's generation is published, as in the lease; null for raw transfers, whose
-     *     handles only the owner can judge
-     * @param deadlineNanos on {@link System#nanoTime()}
-     * @param deadlineStatus what a request gets that is not done by then
-     * @param lanes connections that will share the work
-     */
+    /** An empty batch, to be {@link #reset}. */
+    public TransferBatch() {}
+
+    /** A batch, see {@link #reset}. */
     public TransferBatch(
             boolean write,
             RemoteHandle[] handles,
@@ -109,23 +109,72 @@ public final class TransferBatch {
             long deadlineNanos,
             TransferStatus deadlineStatus,
             int lanes) {
-        this.write = write;
-        this.handles = handles;
-        this.localAddresses = localAddresses;
-        this.sizes = sizes;
-        this.segmentLengths = segmentLengths;
-        this.checksums = checksums;
-        this.generationOffsets = generationOffsets;
-        this.deadlineNanos = deadlineNanos;
-        this.deadlineStatus = deadlineStatus;
-        this.statuses = new TransferStatus[handles.length];
-        this.missingBytes = sizes.clone();
-        this.openRequests = handles.length;
-        long total = 0;
-        for (long size : sizes) {
-            total += size;
+        reset(
+                write,
+                handles,
+                localAddresses,
+                sizes,
+                segmentLengths,
+                checksums,
+                generationOffsets,
+                deadlineNanos,
+                deadlineStatus,
+                lanes);
+    }
+
+    /**
+     * Makes this another batch; no worker may have it. Allocates only when it has more requests than ever before.
+     *
+     * @param newSegmentLengths with {@code newChecksums}: bytes a checksum covers, for each request; null for raw transfers
+     * @param newGenerationOffsets for leased reads: where each range's generation is published, as in the lease; null for raw transfers, whose
+     *     handles only the owner can judge
+     * @param newDeadlineNanos on {@link System#nanoTime()}
+     * @param newDeadlineStatus what a request gets that is not done by then
+     * @param lanes connections that will share the work
+     */
+    public synchronized void reset(
+            boolean newWrite,
+            RemoteHandle[] newHandles,
+            long[] newLocalAddresses,
+            long[] newSizes,
+            int @Nullable [] newSegmentLengths,
+            int @Nullable [][] newChecksums,
+            long @Nullable [] newGenerationOffsets,
+            long newDeadlineNanos,
+            TransferStatus newDeadlineStatus,
+            int lanes) {
+        write = newWrite;
+        handles = newHandles;
+        localAddresses = newLocalAddresses;
+        sizes = newSizes;
+        segmentLengths = newSegmentLengths;
+        checksums = newChecksums;
+        generationOffsets = newGenerationOffsets;
+        deadlineNanos = newDeadlineNanos;
+        deadlineStatus = newDeadlineStatus;
+        int requests = newHandles.length;
+        if (statuses.length < requests) {
+            statuses = new TransferStatus[requests];
+            missingBytes = new long[requests];
         }
-        this.sliceBytes = (int) Math.max(MIN_SLICE_BYTES, Math.min(MAX_SLICE_BYTES, (total / lanes + 4095) & ~4095L));
+        long total = 0;
+        for (int i = 0; i < requests; i++) {
+            statuses[i] = null;
+            missingBytes[i] = newSizes[i];
+            total += newSizes[i];
+        }
+        returned.clear();
+        aside.clear();
+        nextRequest = 0;
+        nextOffset = 0;
+        openRequests = requests;
+        mappedBytes = 0;
+        sliceBytes = (int) Math.max(MIN_SLICE_BYTES, Math.min(MAX_SLICE_BYTES, (total / lanes + 4095) & ~4095L));
+    }
+
+    /** Lets go of the caller's arrays. */
+    public void clear() {
+        reset(false, NO_HANDLES, NO_LONGS, NO_LONGS, null, null, null, 0, TransferStatus.TIMEOUT, 1);
     }
 
     public boolean write() {
@@ -161,6 +210,11 @@ public final class TransferBatch {
         return handles[request];
     }
 
+    /** Where a request's bytes go or come from. */
+    public long localAddress(int request) {
+        return localAddresses[request];
+    }
+
     /** Bytes of a request. */
     public long size(int request) {
         return sizes[request];
@@ -180,6 +234,30 @@ public final class TransferBatch {
             openRequests--;
         }
         statuses[request] = status;
+    }
+
+    /**
+     * The request has no status any more, and all of it is to be moved: a transport ended it for a reason of its own, and another is to
+     * try. No worker may have a slice of the batch.
+     */
+    public synchronized void reopen(int request) {
+        if (statuses[request] != null) {
+            openRequests++;
+        }
+        statuses[request] = null;
+        missingBytes[request] = sizes[request];
+        returned.removeIf(slice -> slice.request == request);
+        aside.removeIf(slice -> slice.request == request);
+        long from = request < nextRequest ? 0 : sizes[request];
+        if (request == nextRequest) {
+            nextOffset = 0;
+        }
+        while (from < sizes[request]) {
+            Slice slice = new Slice();
+            cut(request, from, slice);
+            returned.add(slice);
+            from += slice.length;
+        }
     }
 
     /** Whether copies are compared with checksums. */
@@ -216,15 +294,17 @@ public final class TransferBatch {
 
     /** As {@link #next}, of requests with an index below {@code end} only. */
     public synchronized boolean nextBelow(int end, Slice slice) {
-        while (true) {
+        for (int left = returned.size(); left > 0; left--) {
             Slice again = returned.poll();
-            if (again != null) {
-                if (statuses[again.request] == null) {
+            if (again != null && statuses[again.request] == null) {
+                if (again.request < end) {
                     slice.copyFrom(again);
                     return true;
                 }
-                continue;
+                returned.add(again);
             }
+        }
+        while (true) {
             if (nextRequest >= end) {
                 return false;
             }
@@ -233,15 +313,18 @@ public final class TransferBatch {
                 nextOffset = 0;
                 continue;
             }
-            int length = (int) Math.min(sliceLength(nextRequest), sizes[nextRequest] - nextOffset);
-            slice.request = nextRequest;
-            slice.offset = nextOffset;
-            slice.length = length;
-            slice.handle = handles[nextRequest];
-            slice.localAddress = localAddresses[nextRequest] + nextOffset;
-            nextOffset += length;
+            cut(nextRequest, nextOffset, slice);
+            nextOffset += slice.length;
             return true;
         }
+    }
+
+    private void cut(int request, long from, Slice slice) {
+        slice.request = request;
+        slice.offset = from;
+        slice.length = (int) Math.min(sliceLength(request), sizes[request] - from);
+        slice.handle = handles[request];
+        slice.localAddress = localAddresses[request] + from;
     }
 
     private int sliceLength(int request) {
@@ -327,7 +410,7 @@ public final class TransferBatch {
 
     /** Every request that has no status yet ends with {@code status}. */
     public synchronized void abort(TransferStatus status) {
-        for (int i = 0; i < statuses.length; i++) {
+        for (int i = 0; i < handles.length; i++) {
             if (statuses[i] == null) {
                 end(i, status);
             }
@@ -346,11 +429,26 @@ public final class TransferBatch {
 
     /** The outcome; call it when the transport has returned. */
     public synchronized TransferStatus[] statuses() {
-        TransferStatus[] result = new TransferStatus[statuses.length];
-        for (int i = 0; i < result.length; i++) {
-            TransferStatus status = statuses[i];
-            result[i] = status == null ? TransferStatus.CANCELED : status;
-        }
+        TransferStatus[] result = new TransferStatus[handles.length];
+        statuses(result);
         return result;
+    }
+
+    /** As {@link #statuses()}, into the caller's array. */
+    public synchronized void statuses(TransferStatus[] into) {
+        for (int i = 0; i < handles.length; i++) {
+            TransferStatus status = statuses[i];
+            into[i] = status == null ? TransferStatus.CANCELED : status;
+        }
+    }
+
+    /** Whether a request ended so. */
+    public synchronized boolean has(TransferStatus status) {
+        for (int i = 0; i < handles.length; i++) {
+            if (statuses[i] == status) {
+                return true;
+            }
+        }
+        return false;
     }
 }

@@ -12,6 +12,9 @@ import java.util.List;
 
 /** The requests of a batch that one access covers: some that have no status yet, in order. One thread. */
 final class RdmaAccess {
+    /** A grant's status when all checks hold, but the owner's device does not have the region. */
+    static final TransferStatus NOT_THIS_WAY = TransferStatus.PEER_UNREACHABLE;
+
     private final long number;
     private final int[] requests;
     private Grant[] grants = new Grant[0];
@@ -69,6 +72,14 @@ final class RdmaAccess {
 
     Grant grant(int request) {
         return grants[Arrays.binarySearch(requests, request)];
+    }
+
+    /** The requests that the owner would grant, but not over its device. */
+    int[] notThisWay() {
+        return java.util.stream.IntStream.range(0, grants.length)
+                .filter(i -> grants[i].status() == NOT_THIS_WAY)
+                .map(i -> requests[i])
+                .toArray();
     }
 
     /** Takes the next slice of a request that this access covers. */

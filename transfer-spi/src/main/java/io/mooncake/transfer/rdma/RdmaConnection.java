@@ -175,7 +175,7 @@ final class RdmaConnection {
                 continue;
             }
             int length = (int) (request >>> SLOT_BITS);
-            (batch.write() ? counters.bytesWritten : counters.bytesRead).add(length);
+            (batch.write() ? counters.writtenRdma : counters.readRdma).add(length);
             slot.arrived += length;
             if (slot.arrived == slot.slice.length()) {
                 slot.used = false;

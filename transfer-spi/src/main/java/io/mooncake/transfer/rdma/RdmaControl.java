@@ -36,7 +36,12 @@ final class RdmaControl {
         try {
             return reply.get(left + GRACE_NANOS, TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
-            throw new RdmaFailure(status(e.getCause(), deadlineStatus));
+            TransferStatus status = status(e.getCause(), deadlineStatus);
+            if (service.equals(RdmaOwner.CONNECT)
+                    && (status == TransferStatus.REFUSED || status == TransferStatus.PEER_UNREACHABLE)) {
+                throw RdmaFailure.noWay("the peer said: " + (e.getCause() == null ? e : e.getCause()).getMessage());
+            }
+            throw new RdmaFailure(status);
         } catch (TimeoutException e) {
             throw new RdmaFailure(deadlineStatus);
         } catch (InterruptedException e) {

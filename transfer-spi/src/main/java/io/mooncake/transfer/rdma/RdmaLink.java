@@ -108,7 +108,7 @@ final class RdmaLink {
             return made;
         } catch (RuntimeException e) {
             // The device refused: no queue pair left, or no way to the peer's address.
-            throw new RdmaFailure(TransferStatus.PEER_UNREACHABLE);
+            throw RdmaFailure.noWay("no connection: " + e.getMessage());
         } finally {
             if (made == null && pair != null) {
                 pair.close();

@@ -178,7 +178,9 @@ final class RdmaOwner implements AutoCloseable {
         for (int i = 0; i < open.handles().length; i++) {
             Grant grant = grant(from, access, i, verifier);
             if (grant.status() != TransferStatus.COMPLETED) {
-                counters.requestsRefused.increment();
+                if (grant.status() != RdmaAccess.NOT_THIS_WAY) {
+                    counters.requestsRefused.increment();
+                }
             } else if (checks.leaseExpiry() && open.handles()[i].expiresAtNanos() - end < 0) {
                 end = open.handles()[i].expiresAtNanos();
             }
@@ -217,7 +219,7 @@ final class RdmaOwner implements AutoCloseable {
                 : null;
         if (keys == null) {
             region.release();
-            return Grant.refused(status == TransferStatus.COMPLETED ? TransferStatus.REFUSED : status);
+            return Grant.refused(status == TransferStatus.COMPLETED ? RdmaAccess.NOT_THIS_WAY : status);
         }
         access.held[index] = region;
         long piece = registrations.pieceBytes();

@@ -107,6 +107,16 @@ final class RdmaRegions implements AutoCloseable {
         throw new IllegalStateException("0x" + Long.toHexString(address) + " is not registered with the device");
     }
 
+    /** Whether the device has the region around an own address. */
+    boolean has(long address) {
+        for (Registered one : all) {
+            if (address >= one.region.address() && address - one.region.address() < one.region.length()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** The local key for an own address. */
     int localKey(Registered in, long address) {
         return in.readable[(int) ((address - in.region.address()) / pieceBytes)].localKey();

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.rdma;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.natives.CompletionStatus;
 import io.mooncake.transfer.ControlPlane;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.OptionalTransport;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
-import io.mooncake.transfer.internal.Transport;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Close;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -34,9 +37,10 @@ import org.slf4j.LoggerFactory;
  * destroyed; the slices that were flushed with it go again in the next round over new ones, at most {@link #MAX_BROKEN_ROUNDS} times.
  * However a round ends, the device has left the batch's memory: the queue pairs are idle or destroyed.
  */
-public final class RdmaTransport implements Transport {
+public final class RdmaTransport implements OptionalTransport {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaTransport.class);
     private static final int MAX_BROKEN_ROUNDS = 3;
+    private static final int MAX_SILENT_ROUNDS = 2;
     private static final int SPINS = 200;
     private static final long PAUSE_NANOS = 20_000;
     private static final long CLOSE_NANOS = 5_000_000_000L;
@@ -96,46 +100,114 @@ public final class RdmaTransport implements Transport {
 
     @Override
     public void execute(PeerAddress peer, TransferBatch batch) {
+        if (attempt(peer, batch) != null) {
+            batch.abort(TransferStatus.PEER_UNREACHABLE);
+        }
+    }
+
+    @Override
+    public @Nullable Declined attempt(PeerAddress peer, TransferBatch batch) {
         running.incrementAndGet();
         try {
             if (closed || gone.test(peer.incarnation())) {
                 batch.abort(TransferStatus.PEER_UNREACHABLE);
-                return;
+                return null;
             }
-            RdmaControl questions = new RdmaControl(control, peer);
-            RdmaLink link = links.computeIfAbsent(
-                    peer.incarnation(),
-                    id -> new RdmaLink(port, registrations, questions, counters, connectionsPerPeer));
-            if (closed || gone.test(peer.incarnation())) {
-                links.remove(peer.incarnation(), link);
-                link.close();
-            }
-            int broken = 0;
-            while (!batch.done() && broken <= MAX_BROKEN_ROUNDS) {
-                if (!round(link, questions, batch)) {
-                    broken++;
+            for (int i = 0; i < batch.requests(); i++) {
+                if (!registrations.has(batch.localAddress(i))) {
+                    return new Declined("local memory is not registered with the device", false);
                 }
             }
-            batch.abort(TransferStatus.PEER_UNREACHABLE);
+            return rounds(peer, batch);
         } catch (RdmaFailure e) {
+            if (e.isNoWay()) {
+                return new Declined(String.valueOf(e.getMessage()), true);
+            }
             batch.abort(e.status());
+            return null;
         } finally {
             running.decrementAndGet();
         }
     }
 
-    /** One access from open to close; false when a queue pair broke. */
-    private boolean round(RdmaLink link, RdmaControl questions, TransferBatch batch) throws RdmaFailure {
+    private @Nullable Declined rounds(PeerAddress peer, TransferBatch batch) throws RdmaFailure {
+        RdmaControl questions = new RdmaControl(control, peer);
+        RdmaLink link = link(peer, questions);
+        int broken = 0;
+        int silent = 0;
+        List<Integer> elsewhere = new ArrayList<>();
+        try {
+            while (!batch.done()) {
+                if (silent > MAX_SILENT_ROUNDS) {
+                    return new Declined("the peer's device does not answer", true);
+                }
+                if (broken > MAX_BROKEN_ROUNDS) {
+                    return new Declined("queue pairs break", false);
+                }
+                Round round = round(link, questions, batch, elsewhere);
+                broken += round == Round.SOUND ? 0 : 1;
+                silent += round == Round.SILENT ? 1 : 0;
+            }
+        } finally {
+            elsewhere.forEach(batch::reopen);
+        }
+        return elsewhere.isEmpty() ? null : new Declined("the peer's memory is not registered with its device", false);
+    }
+
+    private RdmaLink link(PeerAddress peer, RdmaControl questions) {
+        RdmaLink link = links.computeIfAbsent(
+                peer.incarnation(), id -> new RdmaLink(port, registrations, questions, counters, connectionsPerPeer));
+        if (closed || gone.test(peer.incarnation())) {
+            links.remove(peer.incarnation(), link);
+            link.close();
+        }
+        return link;
+    }
+
+    @Override
+    public @Nullable Declined probe(PeerAddress peer, Deadline deadline) {
+        RdmaLink link = link(peer, new RdmaControl(control, peer));
+        long until = System.nanoTime() + deadline.remainingNanos();
+        try {
+            link.checkOut(1, until, TransferStatus.TIMEOUT).forEach(one -> link.checkIn(one, true));
+            return null;
+        } catch (RdmaFailure e) {
+            return new Declined(e.isNoWay() ? String.valueOf(e.getMessage()) : "no connection: " + e.status(), true);
+        }
+    }
+
+    @Override
+    public String describe() {
+        return port.toString();
+    }
+
+    private enum Round {
+        /** The access was closed. */
+        SOUND,
+        /** A queue pair broke, or the owner had let it go. */
+        BROKEN,
+        /** A queue pair broke because the other device said nothing. */
+        SILENT
+    }
+
+    /** One access from open to close. */
+    private Round round(RdmaLink link, RdmaControl questions, TransferBatch batch, List<Integer> elsewhere)
+            throws RdmaFailure {
         int wanted = Math.min(connectionsPerPeer, Math.max(1, batch.slices()));
         List<RdmaConnection> connections = link.checkOut(wanted, batch.deadlineNanos(), batch.deadlineStatus());
         boolean sound = false;
         try {
             RdmaAccess access = RdmaAccess.ofOpen(accessNumbers.incrementAndGet(), batch);
             if (!open(questions, batch, access, connections)) {
-                return false;
+                return Round.BROKEN;
+            }
+            for (int request : access.notThisWay()) {
+                elsewhere.add(request);
             }
             sound = move(questions, batch, access, connections);
-            return sound;
+            return sound
+                    ? Round.SOUND
+                    : connections.stream().anyMatch(RdmaTransport::silent) ? Round.SILENT : Round.BROKEN;
         } finally {
             for (RdmaConnection one : connections) {
                 if (!sound) {
@@ -147,6 +219,11 @@ public final class RdmaTransport implements Transport {
                 questions.tell(RdmaOwner.HANG_UP, RdmaFrameDescriptor.encodeHangUp(ids(connections)));
             }
         }
+    }
+
+    private static boolean silent(RdmaConnection connection) {
+        CompletionStatus failure = connection.failure();
+        return failure == CompletionStatus.RETRIES_EXCEEDED || failure == CompletionStatus.RESPONSE_TIMEOUT;
     }
 
     private static long[] ids(List<RdmaConnection> connections) {

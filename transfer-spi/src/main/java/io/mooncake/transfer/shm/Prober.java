@@ -138,6 +138,14 @@ final class Prober implements AutoCloseable {
                 new ShmFrameDescriptor.Attached(HostIdentity.own(), own, token, reason));
     }
 
+    /** Answers a probe for an engine that maps no memory of peers, but shares its own. */
+    byte[] tell(UUID asking) {
+        ShmFrameDescriptor.Page own = owner.page();
+        requireKnown(asking);
+        return ShmFrameDescriptor.encodeAttached(new ShmFrameDescriptor.Attached(
+                HostIdentity.own(), own, new byte[0], "the engine is set to read over the network only"));
+    }
+
     private void requireKnown(UUID peer) {
         if (gone.contains(peer)) {
             throw new MooncakeException(MooncakeException.Code.PEER_REFUSED, peer + " is gone");

@@ -52,6 +52,7 @@ public final class ShmTransport implements Transport {
     /**
      * @param incarnation this engine's
      * @param fallback takes what is not shared; it is not closed by this
+     * @param reads whether this engine maps memory of peers; else it only shares its own
      */
     public ShmTransport(
             UUID incarnation,
@@ -61,7 +62,8 @@ public final class ShmTransport implements Transport {
             Capabilities capabilities,
             SafetyChecks checks,
             Counters counters,
-            GonePeers gone) {
+            GonePeers gone,
+            boolean reads) {
         this.control = control;
         this.fallback = fallback;
         this.checks = checks;
@@ -69,7 +71,9 @@ public final class ShmTransport implements Transport {
         this.gone = gone;
         this.owner = new ShmOwner(incarnation, regions, capabilities, checks);
         this.prober = new Prober(control, owner, links, gone);
-        control.handle(Prober.ATTACH_SERVICE, (from, payload) -> prober.attach(link(from), payload));
+        control.handle(
+                Prober.ATTACH_SERVICE,
+                (from, payload) -> reads ? prober.attach(link(from), payload) : prober.tell(from));
         control.handle(Prober.OPEN_SERVICE, owner::open);
     }
 
@@ -162,7 +166,7 @@ public final class ShmTransport implements Transport {
                 batch.setAside(slice);
                 left = true;
             } else if (status == TransferStatus.COMPLETED) {
-                counters.bytesRead.add(slice.length());
+                counters.readShm.add(slice.length());
                 batch.copied(slice);
             } else {
                 batch.failed(slice, status);

@@ -144,7 +144,7 @@ final class TcpClientConnection extends WatchedChannel {
             channel.write(pair);
         }
         out.clear();
-        counters.bytesWritten.add(payload.limit());
+        counters.writtenTcp.add(payload.limit());
     }
 
     private TransferStatus awaitWritten() throws IOException {
@@ -165,7 +165,7 @@ final class TcpClientConnection extends WatchedChannel {
         ByteBuffer target = DirectViews.view(slice.localAddress(), slice.length());
         boolean more = sent - answered > 1;
         awaitControl(TcpFrameDescriptor.TRAILER_BYTES, more ? CONTROL_BYTES : TcpFrameDescriptor.TRAILER_BYTES, target);
-        counters.bytesRead.add(slice.length());
+        counters.readTcp.add(slice.length());
         at = takeControl(TcpFrameDescriptor.TRAILER_BYTES);
         return requireValid(TcpFrameDescriptor.trailerStatus(in, at, answered + 1));
     }

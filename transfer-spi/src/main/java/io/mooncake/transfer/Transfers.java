@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.TransferEngine.ReadRequest;
+import io.mooncake.transfer.internal.Region;
+import io.mooncake.transfer.internal.RegionRegistry;
+import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.internal.TransferBatch;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Synchronous batches: checks the caller's arguments, holds the local regions, runs the batch, and judges leases at its end.
+ *
+ * <p>Each thread keeps a {@link Workspace}, so that a call allocates nothing; a call within a call (a region's guard that reads) makes its
+ * own.
+ */
+final class Transfers {
+    private final RegionRegistry regions;
+    private final SafetyChecks checks;
+    private final Paths paths;
+    private final int lanes;
+    private final Runnable requireOpen;
+    private final ThreadLocal<Workspace> workspaces = ThreadLocal.withInitial(Workspace::new);
+
+    /** What one call needs. */
+    static final class Workspace {
+        final TransferBatch batch = new TransferBatch();
+        private @Nullable Region[] held = new Region[8];
+        private boolean busy;
+    }
+
+    /**
+     * @param lanes connections that share a batch
+     * @param requireOpen throws when the engine is closed
+     */
+    Transfers(RegionRegistry regions, SafetyChecks checks, Paths paths, int lanes, Runnable requireOpen) {
+        this.regions = regions;
+        this.checks = checks;
+        this.paths = paths;
+        this.lanes = lanes;
+        this.requireOpen = requireOpen;
+    }
+
+    // ----------------------------------------------------------------------------------------------------------
+    // raw
+
+    /** Runs a raw batch; fills {@code statuses}. */
+    void raw(
+            PeerAddress peer,
+            boolean write,
+            long[] localAddresses,
+            RemoteHandle[] handles,
+            long[] sizes,
+            TransferStatus[] statuses,
+            long deadlineNanos) {
+        requireOpen.run();
+        requireSound(localAddresses, handles, sizes, statuses);
+        Workspace workspace = take();
+        try {
+            resetRaw(workspace.batch, write, localAddresses, handles, sizes, deadlineNanos);
+            run(peer, workspace, localAddresses, sizes, statuses);
+        } finally {
+            giveBack(workspace);
+        }
+    }
+
+    private static void requireSound(
+            long[] localAddresses, RemoteHandle[] handles, long[] sizes, TransferStatus[] statuses) {
+        int count = handles.length;
+        if (localAddresses.length != count || sizes.length != count || statuses.length < count) {
+            throw MooncakeException.invalid(
+                    "batch",
+                    localAddresses.length + " addresses, " + count + " handles, " + sizes.length + " sizes and "
+                            + statuses.length + " statuses",
+                    "one each a request");
+        }
+        for (int i = 0; i < count; i++) {
+            if (sizes[i] < 1 || sizes[i] > handles[i].length()) {
+                throw MooncakeException.invalid("sizes[" + i + "]", sizes[i], "1.." + handles[i].length());
+            }
+        }
+    }
+
+    void resetRaw(
+            TransferBatch batch,
+            boolean write,
+            long[] localAddresses,
+            RemoteHandle[] handles,
+            long[] sizes,
+            long deadlineNanos) {
+        batch.reset(
+                write, handles, localAddresses, sizes, null, null, null, deadlineNanos, TransferStatus.TIMEOUT, lanes);
+    }
+
+    private Workspace take() {
+        Workspace mine = workspaces.get();
+        if (mine.busy) {
+            mine = new Workspace();
+        }
+        mine.busy = true;
+        return mine;
+    }
+
+    private static void giveBack(Workspace workspace) {
+        workspace.batch.clear();
+        workspace.busy = false;
+    }
+
+    /** Holds the local regions while the transport works on them. */
+    void run(PeerAddress peer, Workspace workspace, long[] localAddresses, long[] sizes, TransferStatus[] statuses) {
+        requireOpen.run();
+        int count = sizes.length;
+        if (workspace.held.length < count) {
+            workspace.held = new Region[count];
+        }
+        int holding = 0;
+        try {
+            for (; holding < count; holding++) {
+                workspace.held[holding] = requireRegistered(localAddresses[holding], sizes[holding]);
+            }
+            paths.execute(peer, workspace.batch);
+            workspace.batch.statuses(statuses);
+        } finally {
+            for (int i = 0; i < holding; i++) {
+                Region region = workspace.held[i];
+                workspace.held[i] = null;
+                if (region != null) {
+                    region.release();
+                }
+            }
+        }
+    }
+
+    private Region requireRegistered(long address, long size) {
+        Region region = regions.acquireAt(address, size);
+        if (region == null) {
+            throw MooncakeException.invalid(
+                    "local range", "0x" + Long.toHexString(address) + "+" + size, "inside registered memory");
+        }
+        return region;
+    }
+
+    // ----------------------------------------------------------------------------------------------------------
+    // leased
+
+    /** Elements of a lease and where they go, checked; runs as often as wanted, by one thread at a time. */
+    LeasedRead prepare(RemoteLease lease, List<ReadRequest> requests) {
+        if (!(lease instanceof ReaderLease own)) {
+            throw MooncakeException.invalid("lease", lease, "one that this engine asked for");
+        }
+        return new LeasedRead(this, own, requests);
+    }
+
+    void resetLeased(LeasedRead read, TransferBatch batch, long deadlineNanos) {
+        long leaseEnd = read.lease.endNanos();
+        boolean leaseFirst = checks.leaseExpiry() && leaseEnd - deadlineNanos < 0;
+        batch.reset(
+                false,
+                read.handles,
+                read.targets,
+                read.sizes,
+                checks.checksum() ? read.segments : null,
+                checks.checksum() ? read.checksums : null,
+                read.generationOffsets,
+                leaseFirst ? leaseEnd : deadlineNanos,
+                leaseFirst ? TransferStatus.LEASE_EXPIRED : TransferStatus.TIMEOUT,
+                lanes);
+    }
+
+    /** Runs a read whose batch was reset. */
+    void run(LeasedRead read, Workspace workspace, TransferStatus[] statuses) {
+        requireOpen.run();
+        int count = read.sizes.length;
+        if (statuses.length < count) {
+            throw MooncakeException.invalid("statuses", statuses.length, "one a request: " + count);
+        }
+        ReaderLease lease = read.lease;
+        if (lease.closed() || (checks.leaseExpiry() && lease.expired())) {
+            Arrays.fill(statuses, 0, count, TransferStatus.LEASE_EXPIRED);
+            return;
+        }
+        run(lease.peer(), workspace, read.targets, read.sizes, statuses);
+        lease.copied(workspace.batch.copiedBytes());
+        if (checks.leaseExpiry() && lease.expired()) {
+            // Verified, but too late to be relied upon.
+            for (int i = 0; i < count; i++) {
+                if (statuses[i] == TransferStatus.COMPLETED) {
+                    statuses[i] = TransferStatus.LEASE_EXPIRED;
+                }
+            }
+        }
+    }
+
+    static long nanosOf(Deadline deadline) {
+        return System.nanoTime() + deadline.remainingNanos();
+    }
+}
