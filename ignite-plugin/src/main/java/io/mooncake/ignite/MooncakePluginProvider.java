@@ -7,6 +7,7 @@ import io.mooncake.ignite.config.PluginOptions;
 import io.mooncake.ignite.config.SettingsReader;
 import io.mooncake.ignite.node.NodeRuntime;
 import java.io.Serializable;
+import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import org.apache.ignite.IgniteCheckedException;
@@ -59,7 +60,7 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
-    /** Whether nodes of this machine may map this node's memory, where /dev/shm has room for it. Default true. */
+    /** Whether nodes of this machine may map this node's memory, where /dev/shm has room for it. Default: as the protocol uses it. */
     public MooncakePluginProvider setSharedMemory(boolean sharedMemory) {
         options.sharedMemory = sharedMemory;
         return this;
@@ -77,7 +78,7 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
-    /** Address to bind and to advertise where the plugin owns the engine; Ignite's localHost by default. */
+    /** Address to bind where the plugin owns the engine; Ignite's localHost by default. */
     public MooncakePluginProvider setHost(@Nullable String host) {
         options.host = host;
         return this;
@@ -92,6 +93,72 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
     /** Last port tried where the plugin owns the engine; 47899 by default. */
     public MooncakePluginProvider setPortTo(int portTo) {
         options.portTo = portTo;
+        return this;
+    }
+
+    /** Address that peers connect to; by default what Ignite's address resolver says of {@code host}, else {@code host}. */
+    public MooncakePluginProvider setAdvertisedHost(@Nullable String advertisedHost) {
+        options.advertisedHost = advertisedHost;
+        return this;
+    }
+
+    /** Ways that the engine's own requests take: auto, tcp, shm or rdma; auto by default. */
+    public MooncakePluginProvider setTransferProtocol(@Nullable String transferProtocol) {
+        options.transferProtocol = transferProtocol;
+        return this;
+    }
+
+    /** Data connections to each peer and rail; 2 by default. */
+    public MooncakePluginProvider setConnectionsPerPeer(int connectionsPerPeer) {
+        options.connectionsPerPeer = connectionsPerPeer;
+        return this;
+    }
+
+    /** Addresses of further network interfaces that carry data, at most 7; none by default. */
+    public MooncakePluginProvider setRails(String @Nullable ... rails) {
+        options.rails = rails == null ? null : Arrays.asList(rails);
+        return this;
+    }
+
+    /** Name of the RDMA device; the first one whose port is active by default. */
+    public MooncakePluginProvider setRdmaDevice(@Nullable String rdmaDevice) {
+        options.rdmaDevice = rdmaDevice;
+        return this;
+    }
+
+    /** Port of the RDMA device; 1 by default. */
+    public MooncakePluginProvider setRdmaPort(int rdmaPort) {
+        options.rdmaPort = rdmaPort;
+        return this;
+    }
+
+    /** Entry in the table of global identifiers of that port; -1, the default, chooses by rule. */
+    public MooncakePluginProvider setRdmaGidIndex(int rdmaGidIndex) {
+        options.rdmaGidIndex = rdmaGidIndex;
+        return this;
+    }
+
+    /** PKCS 12 file with the node's key: turns mutual TLS on between engines; none by default. */
+    public MooncakePluginProvider setTlsKeyStore(@Nullable String tlsKeyStore) {
+        options.tlsKeyStore = tlsKeyStore;
+        return this;
+    }
+
+    /** Password of {@link #setTlsKeyStore}. */
+    public MooncakePluginProvider setTlsKeyStorePassword(@Nullable String tlsKeyStorePassword) {
+        options.tlsKeyStorePassword = tlsKeyStorePassword;
+        return this;
+    }
+
+    /** PKCS 12 file with the certificates that are believed. */
+    public MooncakePluginProvider setTlsTrustStore(@Nullable String tlsTrustStore) {
+        options.tlsTrustStore = tlsTrustStore;
+        return this;
+    }
+
+    /** Password of {@link #setTlsTrustStore}. */
+    public MooncakePluginProvider setTlsTrustStorePassword(@Nullable String tlsTrustStorePassword) {
+        options.tlsTrustStorePassword = tlsTrustStorePassword;
         return this;
     }
 

@@ -4,8 +4,10 @@ package io.mooncake.ignite.config;
 import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
+import io.mooncake.transfer.TransferEngineConfig;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The plugin's configuration as validated.
@@ -16,9 +18,8 @@ import java.util.List;
  * @param sharedMemory whether nodes of this machine may map the memory
  * @param pools pools of this node, from beans and extensions
  * @param extensions extensions in starting order
- * @param host address to bind and to advertise when the plugin owns the engine; empty for Ignite's own
- * @param portFrom first port of an engine that the plugin owns
- * @param portTo last port of it
+ * @param engine of an engine that the plugin owns; null where the communication SPI owns it
+ * @param advertisedHostNamed whether the bean names the address that peers connect to, so that Ignite's resolver is not asked
  * @param leaseTerm how long a fetch leases blocks of a peer
  * @param fetchTimeout most time an acquire spends on fetching
  * @param heartbeat interval of the feed's heartbeats
@@ -32,9 +33,8 @@ public record MooncakeSettings(
         boolean sharedMemory,
         List<PoolDefinition> pools,
         List<NodeExtension> extensions,
-        String host,
-        int portFrom,
-        int portTo,
+        @Nullable TransferEngineConfig engine,
+        boolean advertisedHostNamed,
         Duration leaseTerm,
         Duration fetchTimeout,
         Duration heartbeat,
@@ -48,6 +48,7 @@ public record MooncakeSettings(
     @Override
     public String toString() {
         return "MooncakeSettings[role=" + role + ", dramBytes=" + dramBytes + ", pools="
-                + pools.stream().map(PoolDefinition::name).toList() + ", ports=" + portFrom + ".." + portTo + "]";
+                + pools.stream().map(PoolDefinition::name).toList() + ", engine="
+                + (engine == null ? "the communication SPI's" : engine) + "]";
     }
 }

@@ -4,20 +4,17 @@ package io.mooncake.ignite.config;
 import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.Role;
+import io.mooncake.transfer.ignite.EngineOptions;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The bean's values as they were set, defaults in place, nothing checked. Mutable until the node starts. */
-public final class PluginOptions {
-    public @Nullable String secret;
+/** The bean's values as they were set, defaults in place, nothing checked, the engine's among them. Mutable until the node starts. */
+public final class PluginOptions extends EngineOptions {
     public @Nullable Role role;
     public @Nullable String dram;
-    public boolean sharedMemory = true;
+    public @Nullable Boolean sharedMemory;
     public @Nullable List<? extends NodeExtension> extensions = List.of();
     public @Nullable List<PoolBean> pools = List.of();
-    public @Nullable String host;
-    public int portFrom = 47700;
-    public int portTo = 47899;
     public long leaseMillis = 10_000;
     public long fetchTimeoutMillis = 2_000;
     public long heartbeatMillis = 1_000;

@@ -8,11 +8,10 @@ import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.transfer.TransferProtocol;
+import io.mooncake.transfer.ignite.EngineOptionsReader;
+import io.mooncake.transfer.ignite.OwnAddress;
 import io.mooncake.transfer.ignite.TransferCommunicationSpi;
-import java.net.InetAddress;
-import java.net.NetworkInterface;
-import java.net.SocketException;
-import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -20,14 +19,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
-import org.apache.ignite.configuration.ClientConnectorConfiguration;
 import org.apache.ignite.configuration.IgniteConfiguration;
-import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
+import org.jspecify.annotations.Nullable;
 
 /** Turns the bean's values into settings, or reports everything that is wrong with them at once. One use each. */
 public final class SettingsReader {
     private static final int MIN_SECRET = 16;
     private static final int MAX_SECRET = 256;
+    private static final long MAX_LEASE_MILLIS = 60_000;
+    private static final EngineOptionsReader.Names NAMES =
+            new EngineOptionsReader.Names("", "host", "portFrom", "portTo");
 
     private final PluginOptions options;
     private final IgniteConfiguration ignite;
@@ -54,7 +55,9 @@ public final class SettingsReader {
     }
 
     private MooncakeSettings read() {
-        String host = host();
+        String host = Objects.requireNonNullElseGet(
+                options.host, () -> Objects.requireNonNullElse(ignite.getLocalHost(), ""));
+        engineOptions(host);
         String secret = secret(host);
         Role role = role();
         List<NodeExtension> extensions = extensions();
@@ -64,9 +67,6 @@ public final class SettingsReader {
         range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
         range("heartbeatMillis", options.heartbeatMillis, 50, 2_000);
         range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
-        if (!(ignite.getCommunicationSpi() instanceof TransferCommunicationSpi)) {
-            ports();
-        }
         MemoryPlan plan = plan(dram, extensions);
         if (!wrong.isEmpty()) {
             throw new MooncakeException(
@@ -80,12 +80,11 @@ public final class SettingsReader {
                 role,
                 secret,
                 dram,
-                options.sharedMemory,
+                Objects.requireNonNullElseGet(options.sharedMemory, this::sharesByProtocol),
                 pools,
                 extensions,
-                host,
-                options.portFrom,
-                options.portTo,
+                spi() == null ? EngineOptionsReader.config(options, host, secret, MAX_LEASE_MILLIS) : null,
+                options.advertisedHost != null,
                 Duration.ofMillis(options.leaseMillis),
                 Duration.ofMillis(options.fetchTimeoutMillis),
                 Duration.ofMillis(options.heartbeatMillis),
@@ -103,10 +102,33 @@ public final class SettingsReader {
         }
     }
 
+    private @Nullable TransferCommunicationSpi spi() {
+        return ignite.getCommunicationSpi() instanceof TransferCommunicationSpi spi ? spi : null;
+    }
+
+    /** The plugin's own engine, or nothing to say about the SPI's. */
+    private void engineOptions(String host) {
+        if (spi() == null) {
+            wrong.addAll(EngineOptionsReader.violations(options, NAMES, host, ignite));
+            return;
+        }
+        for (String name : EngineOptionsReader.changed(options)) {
+            refuse(name, "set", "not set here but on TransferCommunicationSpi, which owns the engine of this node");
+        }
+    }
+
+    /** Who uses shared memory also offers its own. */
+    private boolean sharesByProtocol() {
+        TransferCommunicationSpi spi = spi();
+        TransferProtocol protocol = spi == null ? EngineOptionsReader.protocol(options) : spi.protocol();
+        return protocol == TransferProtocol.AUTO || protocol == TransferProtocol.SHM;
+    }
+
     /** One secret for plugin and SPI, whichever of the two beans names it. */
     private String secret(String host) {
         String own = options.secret;
-        if (ignite.getCommunicationSpi() instanceof TransferCommunicationSpi spi) {
+        TransferCommunicationSpi spi = spi();
+        if (spi != null) {
             if (spi.getTransferHost() == null && spi.getLocalAddress() == null) {
                 spi.setTransferHost(host.isEmpty() ? OwnAddress.find() : host);
             }
@@ -134,13 +156,13 @@ public final class SettingsReader {
 
     private String spiSecret(TransferCommunicationSpi spi) {
         try {
-            return spi.engineConfig().secret();
+            return spi.engineConfig(ignite).secret();
         } catch (MooncakeException first) {
             try {
                 if (options.secret != null) {
                     spi.setSecret(options.secret);
                 }
-                return spi.engineConfig().secret();
+                return spi.engineConfig(ignite).secret();
             } catch (MooncakeException e) {
                 wrong.add(String.valueOf(e.getMessage()));
                 return "";
@@ -272,50 +294,6 @@ public final class SettingsReader {
                     "less than the " + ByteSize.format(machineBytes) + " of this machine or container");
         }
         return bytes;
-    }
-
-    private void ports() {
-        range("portFrom", options.portFrom, 1, 65_535);
-        range("portTo", options.portTo, 1, 65_535);
-        if (options.portTo - options.portFrom < 2) {
-            refuse("portFrom..portTo", options.portFrom + ".." + options.portTo, "at least three ports");
-            return;
-        }
-        if (ignite.getCommunicationSpi() instanceof TcpCommunicationSpi communication) {
-            overlap("communication", communication.getLocalPort(), communication.getLocalPortRange());
-        }
-        ClientConnectorConfiguration connector = ignite.getClientConnectorConfiguration();
-        if (connector != null) {
-            overlap("client connector", connector.getPort(), connector.getPortRange());
-        }
-    }
-
-    private void overlap(String other, int from, int range) {
-        if (from > 0 && from <= options.portTo && options.portFrom <= from + range) {
-            refuse(
-                    "portFrom..portTo",
-                    options.portFrom + ".." + options.portTo,
-                    "no port of Ignite's " + other + " range " + from + ".." + (from + range));
-        }
-    }
-
-    private String host() {
-        String host = options.host != null ? options.host : Objects.requireNonNullElse(ignite.getLocalHost(), "");
-        if (host.isEmpty()) {
-            if (options.host != null) {
-                refuse("host", "empty", "an address of this machine");
-            }
-            return "";
-        }
-        try {
-            InetAddress address = InetAddress.getByName(host);
-            if (!address.isAnyLocalAddress() && NetworkInterface.getByInetAddress(address) == null) {
-                refuse("host", host, "an address of this machine");
-            }
-        } catch (UnknownHostException | SocketException e) {
-            refuse("host", host, "an address of this machine");
-        }
-        return host;
     }
 
     private MemoryPlan plan(long dram, List<NodeExtension> extensions) {

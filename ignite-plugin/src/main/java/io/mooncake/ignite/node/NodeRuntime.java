@@ -128,11 +128,11 @@ public final class NodeRuntime implements NodeServices {
             component.start(this);
         }
         boolean client = Boolean.TRUE.equals(config.isClientMode());
-        NodeAttributes.of(settings, engine.address(), client).forEach(adapter::addNodeAttribute);
+        NodeAttributes.of(settings, owner.endpoint(), client).forEach(adapter::addNodeAttribute);
         LOG.info(
                 "Mooncake's engine, owned by {}, listens at {}",
                 owner.owned() ? "the plugin" : "the communication SPI",
-                engine.address().encode());
+                owner.endpoint().encode());
     }
 
     private void startPools(TransferEngine engine, FeedService running, boolean announces) {

@@ -57,6 +57,12 @@ final class NodeMetrics {
 
     private void registerTransfer() {
         transfer("bytesFetched", "Bytes read from peers.", TransferStatistics::bytesRead);
+        transfer("bytesFetchedBySharedMemory", "Bytes copied out of memory of peers.", TransferStatistics::readShm);
+        transfer("bytesFetchedByRdma", "Bytes read from peers by RDMA.", TransferStatistics::readRdma);
+        transfer("bytesFetchedByTcp", "Bytes read from peers by TCP.", TransferStatistics::readTcp);
+        transfer("bytesWrittenBySharedMemory", "Bytes that peers took for writes.", TransferStatistics::writtenShm);
+        transfer("bytesWrittenByRdma", "Bytes written to peers by RDMA.", TransferStatistics::writtenRdma);
+        transfer("bytesWrittenByTcp", "Bytes written to peers by TCP.", TransferStatistics::writtenTcp);
         transfer("bytesServed", "Bytes that peers read from here.", TransferStatistics::bytesServed);
         transfer("bytesWritten", "Bytes written to peers.", TransferStatistics::bytesWritten);
         transfer("bytesReceived", "Bytes that peers wrote here.", TransferStatistics::bytesReceived);

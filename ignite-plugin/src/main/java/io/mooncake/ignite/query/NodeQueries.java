@@ -27,6 +27,12 @@ public final class NodeQueries implements NodeComponent {
                         MissRow.DESCRIPTION,
                         new MissRow.Walker(),
                         filter -> MissRow.rows(services.localPools(), filter));
+        services.adapter()
+                .registerView(
+                        PathRow.VIEW,
+                        PathRow.DESCRIPTION,
+                        new PathRow.Walker(),
+                        filter -> PathRow.rows(services, filter));
         NodeMetrics.register(services);
     }
 

@@ -106,6 +106,8 @@ class WrongConfigurationTest {
                         types(),
                         secretsAndSizes(),
                         rangesAndPorts(),
+                        engineOptions(),
+                        spiOptions(),
                         poolMistakes(),
                         extensionMistakes(),
                         roles())
@@ -123,6 +125,12 @@ class WrongConfigurationTest {
                         typo("hostt", "host"),
                         typo("portfrom", "portFrom"),
                         typo("portsTo", "portTo"),
+                        typo("advertisedhost", "advertisedHost"),
+                        typo("transferprotocol", "transferProtocol"),
+                        typo("connectionPerPeer", "connectionsPerPeer"),
+                        typo("rail", "rails"),
+                        typo("rdmaDevise", "rdmaDevice"),
+                        typo("tlsKeystore", "tlsKeyStore"),
                         typo("leaseMilis", "leaseMillis"),
                         typo("fetchTimeout", "fetchTimeoutMillis"),
                         typo("heartBeatMillis", "heartbeatMillis"),
@@ -219,6 +227,72 @@ class WrongConfigurationTest {
                 option("mirrorRowBudget", "-1", "1000..100000000"),
                 option("host", "", "host: empty", "an address of this machine"),
                 option("host", "192.0.2.1", "host: 192.0.2.1", "an address of this machine"));
+    }
+
+    private static Stream<Mistake> engineOptions() {
+        String store = "<property name='tlsKeyStore' value='/no/such.p12'/>";
+        String rest = "<property name='tlsKeyStorePassword' value='topsecret'/>"
+                + "<property name='tlsTrustStore' value='/etc/hostname'/>"
+                + "<property name='tlsTrustStorePassword' value='topsecret'/>";
+        return Stream.of(
+                option("transferProtocol", "udp", "transferProtocol: udp (expected: auto, tcp, shm or rdma)"),
+                option("transferProtocol", "", "transferProtocol: empty (expected: auto, tcp, shm or rdma)"),
+                option("advertisedHost", "", "advertisedHost: empty", "peers can reach"),
+                option("advertisedHost", "0.0.0.0", "advertisedHost: 0.0.0.0", "peers can reach"),
+                option("advertisedHost", "http://me/", "advertisedHost: http://me/"),
+                option("connectionsPerPeer", "0", "connectionsPerPeer: 0 (expected: 1..64)"),
+                option("connectionsPerPeer", "65", "connectionsPerPeer: 65"),
+                option("connectionsPerPeer", "many", "many", "int"),
+                option("rails", "192.0.2.7", "rails[0]: 192.0.2.7 (expected: an address of this machine)"),
+                option("rails", "127.0.0.1", "rails[0]: 127.0.0.1 (expected: each address once, and not that of host)"),
+                option("rails", "127.0.0.2,127.0.0.2", "rails[1]: 127.0.0.2 (expected: each address once"),
+                option("rails", "0.0.0.0", "rails[0]: 0.0.0.0"),
+                option("rdmaDevice", "", "rdmaDevice: empty (expected: a name such as mlx5_0)"),
+                option("rdmaPort", "0", "rdmaPort: 0 (expected: 1..255)"),
+                option("rdmaGidIndex", "256", "rdmaGidIndex: 256 (expected: -1..255)"),
+                bean(
+                        "device without RDMA",
+                        GOOD
+                                + "<property name='transferProtocol' value='tcp'/><property name='rdmaDevice' value='mlx5_0'/>",
+                        "rdmaDevice: mlx5_0 (expected: not set where transferProtocol is tcp)"),
+                bean(
+                        "half of TLS",
+                        GOOD + store,
+                        "tlsKeyStorePassword: not set (expected: all four options of TLS or none)",
+                        "tlsTrustStore: not set"),
+                bean(
+                        "stores that do not open",
+                        GOOD + store + rest,
+                        "tlsKeyStore: /no/such.p12 (expected: a PKCS 12 file that opens with tlsKeyStorePassword",
+                        "tlsTrustStore: /etc/hostname (expected: a PKCS 12 file that opens with tlsTrustStorePassword"));
+    }
+
+    /** The same mechanism behind the SPI's bean. */
+    private static Stream<Mistake> spiOptions() {
+        return Stream.of(
+                spi("transferProtocol=udp", "TransferCommunicationSpi.transferProtocol: udp (expected: auto, tcp"),
+                spi("transferPortFrom=0", "TransferCommunicationSpi.transferPortFrom: 0 (expected: 1..65535)"),
+                spi("transferPortTo=47701", "transferPortFrom..transferPortTo: 47700..47701 (expected: at least three"),
+                spi("localPort=47700", "no port of Ignite's communication range 47700..47800"),
+                spi("transferHost=192.0.2.1", "TransferCommunicationSpi.transferHost: 192.0.2.1"),
+                spi("maxLeaseMillis=5", "TransferCommunicationSpi.maxLeaseMillis: 5 (expected: 10..60000)"),
+                spi("connectionsPerPeer=0", "TransferCommunicationSpi.connectionsPerPeer: 0 (expected: 1..64)"),
+                spi("transferprotocol=tcp", "transferprotocol: unknown property", "nearest: transferProtocol"),
+                new Mistake(
+                        "protocol at the plugin, engine at the SPI",
+                        GOOD + "<property name='transferProtocol' value='tcp'/>",
+                        spiBean("maxLeaseMillis=1000"),
+                        "transferProtocol: set (expected: not set here but on TransferCommunicationSpi"));
+    }
+
+    private static Mistake spi(String change, String... expected) {
+        return new Mistake("spi " + change, GOOD, spiBean(change), expected);
+    }
+
+    private static String spiBean(String change) {
+        String[] pair = change.split("=", 2);
+        return "<property name='communicationSpi'><bean class='io.mooncake.transfer.ignite.TransferCommunicationSpi'>"
+                + "<property name='" + pair[0] + "' value='" + pair[1] + "'/></bean></property>";
     }
 
     private static Stream<Mistake> poolMistakes() {

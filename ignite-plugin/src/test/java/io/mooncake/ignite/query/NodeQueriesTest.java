@@ -9,6 +9,9 @@ import io.mooncake.ignite.MooncakeService;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.ignite.conductor.Blocks;
+import io.mooncake.natives.NativeBridge;
+import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.ignite.TransferCommunicationSpi;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.sql.Connection;
@@ -20,6 +23,7 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.client.IgniteClient;
@@ -92,6 +96,24 @@ class NodeQueriesTest {
         assertThat(misses()).isEqualTo(before + 1);
     }
 
+    @Test
+    void paths_throughJdbcThin_showEachPeerAndWhy() throws Exception {
+        PeerAddress peer = TransferCommunicationSpi.endpointOf(second.cluster().localNode());
+        String id = second.cluster().localNode().id().toString();
+
+        List<List<Object>> rows =
+                jdbc(firstPort, "SELECT NODE_ID, ENDPOINT, READS, WRITES, NETWORK, REASON FROM SYS.MOONCAKE_PATHS");
+
+        assertThat(rows).hasSize(1);
+        assertThat(rows.get(0).subList(0, 2))
+                .containsExactly(id, Objects.requireNonNull(peer).encode());
+        assertThat(rows.get(0).get(2)).isEqualTo(NativeBridge.available() ? "SHARED_MEMORY" : "TCP");
+        assertThat(jdbc(firstPort, "SELECT READS FROM SYS.MOONCAKE_PATHS WHERE NODE_ID = '" + id + "'"))
+                .hasSize(1);
+        assertThat(jdbc(firstPort, "SELECT READS FROM SYS.MOONCAKE_PATHS WHERE NODE_ID = 'other'"))
+                .isEmpty();
+    }
+
     private static long misses() throws SQLException {
         return (Long) jdbc(firstPort, "SELECT LOOKUPS FROM SYS.MOONCAKE_MISSES WHERE REASON = 'NOT_CACHED'")
                 .get(0)
@@ -106,7 +128,7 @@ class NodeQueriesTest {
                 .containsExactly(
                         List.of(String.valueOf(Mooncake.of(first).statistics().blocks())));
         assertThat(jdbc(firstPort, "SELECT COUNT(*) FROM SYS.METRICS WHERE NAME LIKE 'mooncake.transfer.%'"))
-                .containsExactly(List.of(9L));
+                .containsExactly(List.of(15L));
     }
 
     @Test

@@ -5,9 +5,14 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.TransferEngineConfig;
+import io.mooncake.transfer.TransferProtocol;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.ignite.cluster.ClusterNode;
+import org.apache.ignite.configuration.IgniteConfiguration;
 import org.apache.ignite.spi.IgniteSpiConsistencyChecked;
 import org.apache.ignite.spi.IgniteSpiException;
 import org.apache.ignite.spi.IgniteSpiMultipleInstancesSupport;
@@ -37,13 +42,13 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
 
     private static final String PARENT_NAME = "TcpCommunicationSpi";
 
-    private @Nullable String secret;
-    private @Nullable String transferHost;
-    private int transferPortFrom = 47700;
-    private int transferPortTo = 47899;
-    private int connectionsPerPeer = 2;
+    private static final EngineOptionsReader.Names NAMES = new EngineOptionsReader.Names(
+            "TransferCommunicationSpi.", "transferHost", "transferPortFrom", "transferPortTo");
+
+    private final EngineOptions options = new EngineOptions();
     private long maxLeaseMillis = 10_000;
     private volatile @Nullable TransferEngine engine;
+    private volatile @Nullable PeerAddress endpoint;
 
     /** With defaults; the secret must be set. */
     public TransferCommunicationSpi() {
@@ -53,31 +58,91 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
 
     /** The cluster's secret, 16..256 characters, the same on all nodes. Required. */
     public TransferCommunicationSpi setSecret(String secret) {
-        this.secret = secret;
+        options.secret = secret;
         return this;
     }
 
-    /** Address that the engine binds and that peers connect to. Default: this SPI's local address, else the node's localHost. */
-    public TransferCommunicationSpi setTransferHost(String transferHost) {
-        this.transferHost = transferHost;
+    /** Address that the engine binds. Default: this SPI's local address, else the node's localHost. */
+    public TransferCommunicationSpi setTransferHost(@Nullable String transferHost) {
+        options.host = transferHost;
         return this;
     }
 
     /** First port tried, 1..65535; the engine takes three. Default 47700. */
     public TransferCommunicationSpi setTransferPortFrom(int transferPortFrom) {
-        this.transferPortFrom = transferPortFrom;
+        options.portFrom = transferPortFrom;
         return this;
     }
 
     /** Last port tried. Default 47899. */
     public TransferCommunicationSpi setTransferPortTo(int transferPortTo) {
-        this.transferPortTo = transferPortTo;
+        options.portTo = transferPortTo;
         return this;
     }
 
-    /** Data connections to each peer, 1..64. Default 2. */
+    /** Address that peers connect to. Default: what Ignite's address resolver says of the bound one, else the bound one. */
+    public TransferCommunicationSpi setAdvertisedHost(@Nullable String advertisedHost) {
+        options.advertisedHost = advertisedHost;
+        return this;
+    }
+
+    /** Ways that the engine's own requests take: auto, tcp, shm or rdma. Default auto. */
+    public TransferCommunicationSpi setTransferProtocol(@Nullable String transferProtocol) {
+        options.transferProtocol = transferProtocol;
+        return this;
+    }
+
+    /** Data connections to each peer and rail, 1..64. Default 2. */
     public TransferCommunicationSpi setConnectionsPerPeer(int connectionsPerPeer) {
-        this.connectionsPerPeer = connectionsPerPeer;
+        options.connectionsPerPeer = connectionsPerPeer;
+        return this;
+    }
+
+    /** Addresses of further network interfaces that carry data, at most 7. Default none. */
+    public TransferCommunicationSpi setRails(String @Nullable ... rails) {
+        options.rails = rails == null ? null : Arrays.asList(rails);
+        return this;
+    }
+
+    /** Name of the RDMA device. Default: the first one whose port is active. */
+    public TransferCommunicationSpi setRdmaDevice(@Nullable String rdmaDevice) {
+        options.rdmaDevice = rdmaDevice;
+        return this;
+    }
+
+    /** Port of the RDMA device, 1..255. Default 1. */
+    public TransferCommunicationSpi setRdmaPort(int rdmaPort) {
+        options.rdmaPort = rdmaPort;
+        return this;
+    }
+
+    /** Entry in the table of global identifiers of that port, 0..255; -1 chooses by rule. Default -1. */
+    public TransferCommunicationSpi setRdmaGidIndex(int rdmaGidIndex) {
+        options.rdmaGidIndex = rdmaGidIndex;
+        return this;
+    }
+
+    /** PKCS 12 file with the node's key: turns mutual TLS on between engines. Default none. */
+    public TransferCommunicationSpi setTlsKeyStore(@Nullable String tlsKeyStore) {
+        options.tlsKeyStore = tlsKeyStore;
+        return this;
+    }
+
+    /** Password of {@link #setTlsKeyStore}. */
+    public TransferCommunicationSpi setTlsKeyStorePassword(@Nullable String tlsKeyStorePassword) {
+        options.tlsKeyStorePassword = tlsKeyStorePassword;
+        return this;
+    }
+
+    /** PKCS 12 file with the certificates that are believed. */
+    public TransferCommunicationSpi setTlsTrustStore(@Nullable String tlsTrustStore) {
+        options.tlsTrustStore = tlsTrustStore;
+        return this;
+    }
+
+    /** Password of {@link #setTlsTrustStore}. */
+    public TransferCommunicationSpi setTlsTrustStorePassword(@Nullable String tlsTrustStorePassword) {
+        options.tlsTrustStorePassword = tlsTrustStorePassword;
         return this;
     }
 
@@ -88,19 +153,19 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
     }
 
     public @Nullable String getTransferHost() {
-        return transferHost;
+        return options.host;
     }
 
     public int getTransferPortFrom() {
-        return transferPortFrom;
+        return options.portFrom;
     }
 
     public int getTransferPortTo() {
-        return transferPortTo;
+        return options.portTo;
     }
 
     public int getConnectionsPerPeer() {
-        return connectionsPerPeer;
+        return options.connectionsPerPeer;
     }
 
     public long getMaxLeaseMillis() {
@@ -128,58 +193,87 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
         return text instanceof String endpoint ? PeerAddress.parse(endpoint) : null;
     }
 
+    /** The protocol that is asked for. */
+    public TransferProtocol protocol() {
+        return EngineOptionsReader.protocol(options);
+    }
+
     /** What the engine would start with; throws CONFIGURATION with every violation. */
     public TransferEngineConfig engineConfig() {
-        String given = secret;
+        return engineConfig(ignite == null ? null : ignite.configuration());
+    }
+
+    /** As {@link #engineConfig()} before the node knows this SPI; its ports must be others than those of {@code node}. */
+    public TransferEngineConfig engineConfig(@Nullable IgniteConfiguration node) {
+        String given = options.secret;
         if (given == null) {
             throw new MooncakeException(
                     MooncakeException.Code.CONFIGURATION,
                     "TransferCommunicationSpi.secret: missing (expected: 16..256 characters, the same on all nodes)");
         }
-        String host = host();
-        return TransferEngineConfig.builder(host, given)
-                .ports(transferPortFrom, transferPortTo)
-                .connectionsPerPeer(connectionsPerPeer)
-                .maxLeaseMillis(maxLeaseMillis)
-                .build();
+        String host = host(node);
+        List<String> wrong = new ArrayList<>(EngineOptionsReader.violations(options, NAMES, host, node));
+        if (given.length() < 16 || given.length() > 256) {
+            wrong.add("TransferCommunicationSpi.secret: " + given.length() + " characters (expected: 16..256)");
+        }
+        if (maxLeaseMillis < 10 || maxLeaseMillis > 60_000) {
+            wrong.add("TransferCommunicationSpi.maxLeaseMillis: " + maxLeaseMillis + " (expected: 10..60000)");
+        }
+        if (!wrong.isEmpty()) {
+            throw new MooncakeException(MooncakeException.Code.CONFIGURATION, String.join("; ", wrong));
+        }
+        return EngineOptionsReader.config(options, host, given, maxLeaseMillis);
     }
 
-    private String host() {
-        if (transferHost != null) {
-            return transferHost;
+    private String host(@Nullable IgniteConfiguration node) {
+        if (options.host != null) {
+            return options.host;
         }
         if (getLocalAddress() != null) {
             return getLocalAddress();
         }
-        String nodeHost = ignite == null ? null : ignite.configuration().getLocalHost();
+        String nodeHost = node == null ? null : node.getLocalHost();
         if (nodeHost != null) {
             return nodeHost;
         }
         throw new MooncakeException(
                 MooncakeException.Code.CONFIGURATION,
-                "TransferCommunicationSpi.transferHost: missing (expected: the address that peers connect to, here or as"
+                "TransferCommunicationSpi.transferHost: missing (expected: the address that the engine binds, here or as"
                         + " localAddress or as the node's localHost)");
     }
 
     @Override
     public void spiStart(@Nullable String igniteInstanceName) throws IgniteSpiException {
         try {
-            engine = TransferEngine.start(engineConfig());
-        } catch (MooncakeException e) {
-            throw new IgniteSpiException(e.getMessage(), e);
-        }
-        try {
+            TransferEngine started = TransferEngine.start(engineConfig());
+            engine = started;
+            endpoint = options.advertisedHost == null
+                    ? ExternalAddress.of(started.address(), getAddressResolver())
+                    : started.address();
             super.spiStart(igniteInstanceName);
+        } catch (MooncakeException e) {
+            closeEngine();
+            throw new IgniteSpiException(e.getMessage(), e);
         } catch (RuntimeException e) {
             closeEngine();
             throw e;
         }
     }
 
+    /**
+     * What other nodes are told of the engine: its own address, or the one that Ignite's address resolver names.
+     *
+     * @throws MooncakeException ILLEGAL_STATE before the node has started and after it has stopped
+     */
+    public PeerAddress endpoint() {
+        PeerAddress told = endpoint;
+        return told == null ? engine().address() : told;
+    }
+
     @Override
     public Map<String, Object> getNodeAttributes() throws IgniteSpiException {
         Map<String, Object> attributes = new HashMap<>(super.getNodeAttributes());
-        attributes.put(ATTRIBUTE_ENDPOINT, engine().address().encode());
+        attributes.put(ATTRIBUTE_ENDPOINT, endpoint().encode());
         return attributes;
     }
 
@@ -196,6 +290,7 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
     private void closeEngine() {
         TransferEngine running = engine;
         engine = null;
+        endpoint = null;
         if (running != null) {
             running.close();
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.mooncake.ignite.config;
+package io.mooncake.transfer.ignite;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.query;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.transfer.PathReport;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
+
+/**
+ * A row of {@code SYS.MOONCAKE_PATHS}: how this node's transfers to one other node go, and why not better. The first question probes a
+ * peer that was not used yet.
+ *
+ * @param member the peer
+ * @param reads the way of reads, or UNKNOWN
+ * @param writes the way of writes, or UNKNOWN
+ * @param over devices of the way over the network; empty when there is nothing to tell
+ * @param reason why it is no better way; empty when there is none
+ */
+public record PathRow(Member member, String reads, String writes, String over, String reason) {
+    static final String VIEW = "mooncake.paths";
+    static final String DESCRIPTION = "How this node's transfers to other nodes go, and why.";
+    private static final String NODE = "nodeId";
+    private static final String UNKNOWN = "UNKNOWN";
+    private static final long ONE_PEER_MILLIS = 1_000;
+    private static final long ALL_PEERS_MILLIS = 3_000;
+
+    /** The rows that pass {@code filter}: values by column. A query takes some seconds at most, however many peers don't answer. */
+    static Iterable<PathRow> rows(NodeServices services, Map<String, Object> filter) {
+        Object wanted = filter.get(NODE);
+        Deadline all = Deadline.ofMillis(ALL_PEERS_MILLIS);
+        List<PathRow> rows = new ArrayList<>();
+        for (Member member : services.members().all()) {
+            if (!member.local() && (wanted == null || member.nodeId().toString().equals(wanted.toString()))) {
+                rows.add(ask(services, member, all));
+            }
+        }
+        return rows;
+    }
+
+    private static PathRow ask(NodeServices services, Member member, Deadline all) {
+        if (all.expired()) {
+            return new PathRow(member, UNKNOWN, UNKNOWN, "", "not asked, other nodes took too long");
+        }
+        try {
+            PathReport report = services.engine().path(member.address(), Deadline.ofMillis(ONE_PEER_MILLIS));
+            return new PathRow(member, report.reads().name(), report.writes().name(), report.over(), report.reason());
+        } catch (MooncakeException e) {
+            return new PathRow(member, UNKNOWN, UNKNOWN, "", String.valueOf(e.getMessage()));
+        }
+    }
+
+    /** Shows Ignite the columns. */
+    static final class Walker implements SystemViewRowAttributeWalker<PathRow> {
+        @Override
+        public int count() {
+            return 7;
+        }
+
+        /** At least one, or Ignite's H2 engine does not make the view. */
+        @Override
+        public List<String> filtrableAttributes() {
+            return List.of(NODE);
+        }
+
+        @Override
+        public void visitAll(AttributeVisitor visitor) {
+            visitor.accept(0, NODE, String.class);
+            visitor.accept(1, "consistentId", String.class);
+            visitor.accept(2, "endpoint", String.class);
+            visitor.accept(3, "reads", String.class);
+            visitor.accept(4, "writes", String.class);
+            visitor.accept(5, "network", String.class);
+            visitor.accept(6, "reason", String.class);
+        }
+
+        @Override
+        public void visitAll(PathRow row, AttributeWithValueVisitor visitor) {
+            visitor.accept(0, NODE, String.class, row.member().nodeId().toString());
+            visitor.accept(1, "consistentId", String.class, row.member().consistentId());
+            visitor.accept(2, "endpoint", String.class, row.member().address().encode());
+            visitor.accept(3, "reads", String.class, row.reads());
+            visitor.accept(4, "writes", String.class, row.writes());
+            visitor.accept(5, "network", String.class, row.over());
+            visitor.accept(6, "reason", String.class, row.reason());
+        }
+    }
+}
