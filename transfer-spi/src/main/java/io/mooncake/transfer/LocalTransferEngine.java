@@ -18,6 +18,8 @@ import io.mooncake.transfer.tcp.PeerAcceptor;
 import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.Plane;
 import io.mooncake.transfer.tcp.TcpTransport;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -69,7 +71,8 @@ final class LocalTransferEngine implements TransferEngine {
                 new PeerSockets(ClusterKey.ofSecret(config.secret()), incarnation, checks.incarnation(), counters);
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
         this.leaseClient = new LeaseClient(control);
-        this.tcp = new TcpTransport(sockets, regions, capabilities, checks, gone, config.connectionsPerPeer());
+        this.tcp = new TcpTransport(
+                sockets, regions, capabilities, checks, gone, config.connectionsPerPeer(), localRails());
         Paths.Parts parts = new Paths.Parts(control, regions, capabilities, checks, counters, gone);
         try {
             this.paths = new Paths(incarnation, config, parts, tcp);
@@ -97,11 +100,34 @@ final class LocalTransferEngine implements TransferEngine {
         ports.add(listen(ports, Plane.DATA, tcp::serve));
         ports.add(listen(ports, Plane.CONTROL, control::acceptRequests));
         ports.add(listen(ports, Plane.EVENT, control::acceptSubscriber));
-        return new PeerAddress(incarnation, config.advertisedHost(), ports.get(0), ports.get(1), ports.get(2));
+        return new PeerAddress(
+                incarnation, config.advertisedHost(), ports.get(0), ports.get(1), ports.get(2), config.rails());
+    }
+
+    /** Where data connections start: the system chooses unless rails are configured. */
+    private List<InetAddress> localRails() {
+        List<InetAddress> addresses = new ArrayList<>();
+        if (!config.rails().isEmpty()) {
+            List<String> hosts = new ArrayList<>(config.rails());
+            hosts.add(0, config.bindHost());
+            for (String host : hosts) {
+                try {
+                    addresses.add(InetAddress.getByName(host));
+                } catch (UnknownHostException e) {
+                    throw MooncakeException.invalid("rails", host, "an address of this machine");
+                }
+            }
+        }
+        return addresses;
     }
 
     private int listen(List<Integer> used, Plane plane, PeerAcceptor.Handler handler) {
-        return sockets.listen(config.bindHost(), config.portFrom(), config.portTo(), used, plane, handler);
+        List<String> hosts = new ArrayList<>();
+        hosts.add(config.bindHost());
+        if (plane == Plane.DATA) {
+            hosts.addAll(config.rails());
+        }
+        return sockets.listen(hosts, config.portFrom(), config.portTo(), used, plane, handler);
     }
 
     @Override

@@ -14,6 +14,7 @@ import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.TcpTransport;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.List;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -38,7 +39,8 @@ final class LeaderFailureTest {
                         new Capabilities(new SecureRandom()),
                         SafetyChecks.ALL,
                         new GonePeers(),
-                        2)) {
+                        2,
+                        List.of())) {
             int region = owner.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());
             RemoteHandle handle = owner.issueHandle(own, region, 1, 0, SIZE, false, Duration.ofSeconds(30));
             int thrown = 0;

@@ -7,8 +7,6 @@ import java.nio.ByteOrder;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.UUID;
-import javax.crypto.Mac;
-import javax.crypto.ShortBufferException;
 
 /**
  * Issues and verifies the MACs of handles. The key is random for each life of the engine and never leaves it, so nothing that an earlier
@@ -49,7 +47,7 @@ public final class Capabilities {
 
     /** Verifies without allocating buffers. One thread. */
     public final class Verifier {
-        private final Mac mac = key.mac();
+        private final Hmac mac = key.hmac();
         private final byte[] input = new byte[INPUT_BYTES];
         private final ByteBuffer fields = ByteBuffer.wrap(input).order(ByteOrder.LITTLE_ENDIAN);
         private final byte[] expected = new byte[BYTES];
@@ -85,12 +83,7 @@ public final class Capabilities {
                     .putLong(24, length)
                     .putLong(32, expiresAtNanos);
             fields.putLong(40, holder.getMostSignificantBits()).putLong(48, holder.getLeastSignificantBits());
-            mac.update(input);
-            try {
-                mac.doFinal(target, 0);
-            } catch (ShortBufferException e) {
-                throw new IllegalStateException("capability buffer: " + target.length, e);
-            }
+            mac.compute(input, target);
         }
     }
 }

@@ -54,6 +54,11 @@ public final class ClusterKey {
         }
     }
 
+    /** As {@link #mac}, without garbage. */
+    Hmac hmac() {
+        return new Hmac(key.getEncoded());
+    }
+
     @Override
     public String toString() {
         return "ClusterKey[hidden]";

@@ -2,6 +2,8 @@
 package io.mooncake.transfer.internal;
 
 import java.lang.reflect.Field;
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import sun.misc.Unsafe;
 
@@ -9,6 +11,8 @@ import sun.misc.Unsafe;
 public final class RawMemory {
     private static final Unsafe UNSAFE = unsafe();
     private static final boolean LITTLE_ENDIAN = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
+
+    private static final long BUFFER_ADDRESS = bufferAddress();
 
     private RawMemory() {}
 
@@ -20,6 +24,20 @@ public final class RawMemory {
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException("sun.misc.Unsafe (expected: the module jdk.unsupported)", e);
         }
+    }
+
+    @SuppressWarnings("deprecation") // Of a field of a class that is neither hidden nor a record.
+    private static long bufferAddress() {
+        try {
+            return UNSAFE.objectFieldOffset(Buffer.class.getDeclaredField("address"));
+        } catch (NoSuchFieldException e) {
+            throw new IllegalStateException("java.nio.Buffer.address (expected: a JDK that has it)", e);
+        }
+    }
+
+    /** Has a direct buffer that was made over raw memory start at {@code address} from now on. */
+    static void move(ByteBuffer direct, long address) {
+        UNSAFE.putLong(direct, BUFFER_ADDRESS, address);
     }
 
     /** Copies {@code bytes}; the JVM reaches no safepoint meanwhile, so keep the pieces small. */

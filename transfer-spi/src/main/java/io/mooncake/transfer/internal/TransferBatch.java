@@ -48,6 +48,16 @@ public final class TransferBatch {
     private int openRequests;
 
     private long mappedBytes;
+    /** Of requests that have no status. */
+    private long pendingBytes;
+
+    /** Counts the times that workers were let in; a worker of an earlier time never gets in. */
+    private long opening;
+
+    private boolean open;
+    private int workers;
+    /** Workers that take part or have been called and may yet. */
+    private int lanes = 1;
 
     /** A part of a request; mutable and reused by the connection that works on it. */
     public static final class Slice {
@@ -108,7 +118,7 @@ public final class TransferBatch {
             long @Nullable [] generationOffsets,
             long deadlineNanos,
             TransferStatus deadlineStatus,
-            int lanes) {
+            int sharing) {
         reset(
                 write,
                 handles,
@@ -119,7 +129,7 @@ public final class TransferBatch {
                 generationOffsets,
                 deadlineNanos,
                 deadlineStatus,
-                lanes);
+                sharing);
     }
 
     /**
@@ -130,7 +140,7 @@ public final class TransferBatch {
      *     handles only the owner can judge
      * @param newDeadlineNanos on {@link System#nanoTime()}
      * @param newDeadlineStatus what a request gets that is not done by then
-     * @param lanes connections that will share the work
+     * @param sharing connections that will share the work
      */
     public synchronized void reset(
             boolean newWrite,
@@ -142,7 +152,7 @@ public final class TransferBatch {
             long @Nullable [] newGenerationOffsets,
             long newDeadlineNanos,
             TransferStatus newDeadlineStatus,
-            int lanes) {
+            int sharing) {
         write = newWrite;
         handles = newHandles;
         localAddresses = newLocalAddresses;
@@ -168,8 +178,13 @@ public final class TransferBatch {
         nextRequest = 0;
         nextOffset = 0;
         openRequests = requests;
+        pendingBytes = total;
         mappedBytes = 0;
-        sliceBytes = (int) Math.max(MIN_SLICE_BYTES, Math.min(MAX_SLICE_BYTES, (total / lanes + 4095) & ~4095L));
+        sliceBytes = sliceBytes(total, sharing);
+    }
+
+    private static int sliceBytes(long total, int sharing) {
+        return (int) Math.max(MIN_SLICE_BYTES, Math.min(MAX_SLICE_BYTES, (total / sharing + 4095) & ~4095L));
     }
 
     /** Lets go of the caller's arrays. */
@@ -231,7 +246,7 @@ public final class TransferBatch {
      */
     public synchronized void revoke(int request, TransferStatus status) {
         if (statuses[request] == null) {
-            openRequests--;
+            end(request, status);
         }
         statuses[request] = status;
     }
@@ -243,9 +258,12 @@ public final class TransferBatch {
     public synchronized void reopen(int request) {
         if (statuses[request] != null) {
             openRequests++;
+        } else {
+            pendingBytes -= missingBytes[request];
         }
         statuses[request] = null;
         missingBytes[request] = sizes[request];
+        pendingBytes += sizes[request];
         returned.removeIf(slice -> slice.request == request);
         aside.removeIf(slice -> slice.request == request);
         long from = request < nextRequest ? 0 : sizes[request];
@@ -254,7 +272,7 @@ public final class TransferBatch {
         }
         while (from < sizes[request]) {
             Slice slice = new Slice();
-            cut(request, from, slice);
+            cut(request, from, slice, sliceBytes);
             returned.add(slice);
             from += slice.length;
         }
@@ -292,8 +310,37 @@ public final class TransferBatch {
         return nextBelow(handles.length, slice);
     }
 
+    /**
+     * As {@link #next}, but leaves to the other workers what they will have moved sooner.
+     *
+     * @param outstanding bytes that this worker has taken and not finished
+     * @param weight this worker's speed, in units of the mean of all
+     * @param last whether this worker must see to it that nothing is left, and so always takes something
+     */
+    public synchronized boolean nextShare(Slice slice, long outstanding, double weight, boolean last) {
+        if (lanes <= 1) {
+            return take(handles.length, slice, sliceBytes);
+        }
+        long share = (long) (pendingBytes * weight / lanes);
+        if (share < MIN_SLICE_BYTES) {
+            if (!last) {
+                return false;
+            }
+            share = MIN_SLICE_BYTES;
+        }
+        long budget = share - outstanding;
+        if (outstanding > 0 && budget < Math.min(MIN_SLICE_BYTES, share) / 2) {
+            return false;
+        }
+        return take(handles.length, slice, (int) Math.min(sliceBytes, Math.max(budget, MIN_SLICE_BYTES / 2)));
+    }
+
     /** As {@link #next}, of requests with an index below {@code end} only. */
     public synchronized boolean nextBelow(int end, Slice slice) {
+        return take(end, slice, sliceBytes);
+    }
+
+    private boolean take(int end, Slice slice, int most) {
         for (int left = returned.size(); left > 0; left--) {
             Slice again = returned.poll();
             if (again != null && statuses[again.request] == null) {
@@ -313,31 +360,36 @@ public final class TransferBatch {
                 nextOffset = 0;
                 continue;
             }
-            cut(nextRequest, nextOffset, slice);
+            cut(nextRequest, nextOffset, slice, most);
             nextOffset += slice.length;
             return true;
         }
     }
 
-    private void cut(int request, long from, Slice slice) {
+    private void cut(int request, long from, Slice slice, int most) {
         slice.request = request;
         slice.offset = from;
-        slice.length = (int) Math.min(sliceLength(request), sizes[request] - from);
+        slice.length = (int) Math.min(sliceLength(request, most), sizes[request] - from);
         slice.handle = handles[request];
         slice.localAddress = localAddresses[request] + from;
     }
 
-    private int sliceLength(int request) {
+    private int sliceLength(int request, int most) {
         if (segmentLengths == null) {
-            return sliceBytes;
+            return most;
         }
         int segment = segmentLengths[request];
-        return segment >= sliceBytes ? segment : sliceBytes / segment * segment;
+        return segment >= most ? segment : most / segment * segment;
     }
 
     /** All bytes of {@code slice} are where they belong; {@code crc} is the worker's own. Whether they are what was expected. */
     public boolean arrived(Slice slice, CRC32C crc) {
-        if (!matches(slice, crc)) {
+        return arrived(slice, crc, null);
+    }
+
+    /** As above, without a new view of the bytes. */
+    public boolean arrived(Slice slice, CRC32C crc, @Nullable MovingView view) {
+        if (!matches(slice, crc, view)) {
             failed(slice, TransferStatus.CHECKSUM);
             return false;
         }
@@ -348,18 +400,23 @@ public final class TransferBatch {
     /** As {@link #arrived}, by a worker that has verified the slice itself. */
     public synchronized void verified(Slice slice) {
         missingBytes[slice.request] -= slice.length;
+        if (statuses[slice.request] == null) {
+            pendingBytes -= slice.length;
+        }
         if (missingBytes[slice.request] == 0 && statuses[slice.request] == null) {
             end(slice.request, TransferStatus.COMPLETED);
         }
     }
 
-    private boolean matches(Slice slice, CRC32C crc) {
+    private boolean matches(Slice slice, CRC32C crc, @Nullable MovingView view) {
         if (checksums == null || segmentLengths == null) {
             return true;
         }
         int segment = segmentLengths[slice.request];
         int[] expected = checksums[slice.request];
-        ByteBuffer copy = DirectViews.view(slice.localAddress, slice.length);
+        ByteBuffer copy = view == null
+                ? DirectViews.view(slice.localAddress, slice.length)
+                : view.at(slice.localAddress, slice.length);
         for (int from = 0; from < slice.length; from += segment) {
             crc.reset();
             crc.update(copy.limit(from + segment).position(from));
@@ -382,6 +439,7 @@ public final class TransferBatch {
         Slice copy = new Slice();
         copy.copyFrom(slice);
         returned.add(copy);
+        notifyAll();
     }
 
     /** As {@link #verified}, of bytes that were copied out of the owner's mapped memory. */
@@ -425,6 +483,98 @@ public final class TransferBatch {
     private void end(int request, TransferStatus status) {
         statuses[request] = status;
         openRequests--;
+        pendingBytes -= missingBytes[request];
+    }
+
+    // ------------------------------------------------------------------------------------------------------ workers
+
+    /** Bytes of requests that have no status. */
+    public synchronized long pendingBytes() {
+        return pendingBytes;
+    }
+
+    /** Workers that have joined and not left. */
+    public synchronized int workers() {
+        return workers;
+    }
+
+    /** Bytes of a usual slice. */
+    public int sliceBytes() {
+        return sliceBytes;
+    }
+
+    /** Lets workers in; what they are given to {@link #join} with. */
+    public synchronized long open(int sharing) {
+        open = true;
+        lanes = 1;
+        sliceBytes = sliceBytes(pendingBytes, sharing);
+        return ++opening;
+    }
+
+    /** One more worker has been called, who will {@link #join} or {@link #decline}. */
+    public synchronized void called() {
+        lanes++;
+    }
+
+    /** A worker who was called does not come. */
+    public synchronized void decline(long time) {
+        if (open && time == opening) {
+            lanes--;
+        }
+    }
+
+    /** Whether a worker who was called may take slices; then it must {@link #leave}. */
+    public synchronized boolean join(long time) {
+        if (!open || time != opening) {
+            return false;
+        }
+        workers++;
+        return true;
+    }
+
+    /** The worker has no slice any more and touches no memory of the batch. */
+    public synchronized void leave() {
+        workers--;
+        lanes--;
+        notifyAll();
+    }
+
+    /**
+     * Waits until a slice has been given back, or all workers have left. Workers' channels end at the deadline, which bounds the wait; an
+     * interrupt is kept for later.
+     *
+     * @return whether a slice was given back
+     */
+    public synchronized boolean awaitWork() {
+        boolean interrupted = false;
+        while (workers > 0 && returned.isEmpty()) {
+            interrupted |= awaitChange();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return !returned.isEmpty();
+    }
+
+    /** Lets nobody in any more and waits until all workers have left. */
+    public synchronized void close() {
+        open = false;
+        boolean interrupted = false;
+        while (workers > 0) {
+            interrupted |= awaitChange();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private boolean awaitChange() {
+        try {
+            wait();
+            return false;
+        } catch (InterruptedException e) {
+            return true;
+        }
     }
 
     /** The outcome; call it when the transport has returned. */

@@ -6,6 +6,7 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.Quietly;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -18,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -74,34 +76,30 @@ public final class PeerSockets implements AutoCloseable {
     }
 
     /**
-     * Opens a listening port, the first free one in {@code from..to}.
+     * Opens a listening port, the first in {@code from..to} that is free on all of {@code hosts}.
      *
+     * @param hosts addresses of this machine, at least one
      * @param plane what it is for
      * @param used ports not to be tried again
      * @param handler gets each authenticated channel
      * @throws MooncakeException CONFIGURATION when no port is free or the host is not ours
      */
     public synchronized int listen(
-            String host, int from, int to, List<Integer> used, Plane plane, PeerAcceptor.Handler handler) {
+            List<String> hosts, int from, int to, List<Integer> used, Plane plane, PeerAcceptor.Handler handler) {
         IOException last = null;
         for (int port = from; port <= to; port++) {
             if (used.contains(port)) {
                 continue;
             }
             try {
-                ServerSocketChannel server = ServerSocketChannel.open();
-                try {
-                    server.bind(new InetSocketAddress(InetAddress.getByName(host), port), 256);
-                } catch (IOException | RuntimeException e) {
-                    server.close();
-                    throw e;
+                for (ServerSocketChannel server : bind(hosts, port)) {
+                    acceptors.add(new PeerAcceptor(this, server, plane, handler));
                 }
-                acceptors.add(new PeerAcceptor(this, server, plane, handler));
                 return port;
             } catch (UnknownHostException e) {
                 throw new MooncakeException(
                         MooncakeException.Code.CONFIGURATION,
-                        "bindHost: " + host + " (expected: an address of this machine)",
+                        "bindHost, rails: " + hosts + " (expected: addresses of this machine)",
                         e);
             } catch (IOException e) {
                 last = e;
@@ -109,18 +107,41 @@ public final class PeerSockets implements AutoCloseable {
         }
         throw new MooncakeException(
                 MooncakeException.Code.CONFIGURATION,
-                "port range " + from + ".." + to + " on " + host + ": no port is free for " + plane
+                "port range " + from + ".." + to + " on " + String.join(", ", hosts) + ": no port is free for " + plane
                         + " (expected: three free ports an engine)",
                 last);
+    }
+
+    private static List<ServerSocketChannel> bind(List<String> hosts, int port) throws IOException {
+        List<ServerSocketChannel> bound = new ArrayList<>();
+        try {
+            for (String host : hosts) {
+                ServerSocketChannel server = ServerSocketChannel.open();
+                bound.add(server);
+                server.bind(new InetSocketAddress(InetAddress.getByName(host), port), 256);
+            }
+            return bound;
+        } catch (IOException | RuntimeException e) {
+            bound.forEach(Quietly::close);
+            throw e;
+        }
+    }
+
+    /** As below, to the peer's first address. */
+    public SocketChannel connect(PeerAddress peer, Plane plane, long deadlineNanos) throws HandshakeException {
+        return connect(peer, plane, peer.host(), null, deadlineNanos);
     }
 
     /**
      * Connects and shakes hands.
      *
+     * @param host which address of the peer
+     * @param from which address of this machine, or null where the system may choose
      * @return a blocking channel that belongs to the caller
      * @throws HandshakeException with the status that waiting requests get
      */
-    public SocketChannel connect(PeerAddress peer, Plane plane, long deadlineNanos) throws HandshakeException {
+    SocketChannel connect(PeerAddress peer, Plane plane, String host, @Nullable InetAddress from, long deadlineNanos)
+            throws HandshakeException {
         int port =
                 switch (plane) {
                     case DATA -> peer.dataPort();
@@ -139,7 +160,10 @@ public final class PeerSockets implements AutoCloseable {
         try {
             watched.arm(deadlineNanos);
             channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-            channel.connect(new InetSocketAddress(InetAddress.getByName(peer.host()), port));
+            if (from != null) {
+                channel.bind(new InetSocketAddress(from, 0));
+            }
+            channel.connect(new InetSocketAddress(InetAddress.getByName(host), port));
             handshake.connect(channel, plane, peer.incarnation());
             connected = watched.disarm();
             if (!connected) {

@@ -3,7 +3,7 @@ package io.mooncake.transfer.tcp;
 
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Counters;
-import io.mooncake.transfer.internal.DirectViews;
+import io.mooncake.transfer.internal.MovingView;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.internal.TransferBatch.Slice;
 import java.io.EOFException;
@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -22,25 +23,68 @@ import org.jspecify.annotations.Nullable;
  * response, so a stream of slices costs little more than its bytes. When {@link #drive} returns, its thread has left all buffers.
  */
 final class TcpClientConnection extends WatchedChannel {
-    private static final int WINDOW = 4;
+    /** Requests on the wire at a time. */
+    private static final int WINDOW = 16;
+
+    /** Bytes on the wire at a time; one slice may be more. */
+    private static final long WINDOW_BYTES = 4L << 20;
+
+    /** Smaller slices say more about the round trip than about the speed. */
+    private static final int MIN_SAMPLE_BYTES = 64 << 10;
+
     private static final int CONTROL_BYTES = TcpFrameDescriptor.TRAILER_BYTES + TcpFrameDescriptor.RESPONSE_BYTES;
 
+    private final TcpPeerLink link;
+    private final Rail rail;
+    private final ReceiveCredits credits;
     private final Counters counters;
     private final ByteBuffer out =
             ByteBuffer.allocateDirect(WINDOW * TcpFrameDescriptor.REQUEST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     /** Trailer and response bytes, in the order of arrival; position..limit is unread. */
     private final ByteBuffer in = ByteBuffer.allocateDirect(CONTROL_BYTES).order(ByteOrder.LITTLE_ENDIAN);
 
+    private final MovingView view = new MovingView();
     private final ByteBuffer[] pair = new ByteBuffer[2];
     private final Slice[] window = new Slice[WINDOW];
     private final CRC32C crc = new CRC32C();
     private long sent;
     private long answered;
+    /** Bytes of the slices between. */
+    private long outstanding;
+
     private boolean used;
     private boolean heard;
+    private @Nullable TransferStatus uncredited;
 
-    TcpClientConnection(Watchdog watchdog, SocketChannel channel, Counters counters) {
+    // What other threads look at.
+    /** Guarded by the link's lock. */
+    boolean busy;
+    /** Whether a slice is on the wire; written by the driving thread. */
+    private volatile boolean waiting;
+    /** When the peer last took or gave a byte; written by the driving thread. */
+    private volatile long progressNanos = System.nanoTime();
+
+    /** Why it is being closed, where that is not the peer's doing; set before it is closed. */
+    private volatile boolean cutHere;
+
+    private volatile boolean stalled;
+
+    // Guarded by the credits, but for the flag.
+    private int awaitedBytes;
+    private @Nullable Thread waiter;
+    volatile boolean credited;
+
+    TcpClientConnection(
+            Watchdog watchdog,
+            SocketChannel channel,
+            TcpPeerLink link,
+            Rail rail,
+            ReceiveCredits credits,
+            Counters counters) {
         super(watchdog, channel);
+        this.link = link;
+        this.rail = rail;
+        this.credits = credits;
         this.counters = counters;
         for (int i = 0; i < WINDOW; i++) {
             window[i] = new Slice();
@@ -55,8 +99,18 @@ final class TcpClientConnection extends WatchedChannel {
         REUSABLE,
         /** It broke before a byte came back, and it had been idle: the unanswered slices were given back. */
         STALE,
+        /** Its rail failed, and there are others: the unanswered slices were given back. */
+        RAIL_FAILED,
         /** It broke; the unanswered slices have failed. */
         BROKEN
+    }
+
+    TcpPeerLink link() {
+        return link;
+    }
+
+    Rail rail() {
+        return rail;
     }
 
     void discard() {
@@ -64,32 +118,51 @@ final class TcpClientConnection extends WatchedChannel {
         cut();
     }
 
-    /** Takes slices of {@code batch} until there are none. */
-    Outcome drive(TransferBatch batch) {
+    /** Ends its transfer for a reason of this side: the slices are not moved another way. */
+    void end() {
+        cutHere = true;
+        cut();
+    }
+
+    /** Ends its transfer because its rail moves nothing. */
+    void stall() {
+        stalled = true;
+        cut();
+    }
+
+    /** Whether a slice has been on the wire since {@code nanos} and no byte has come or gone since. */
+    boolean silentSince(long nanos) {
+        return waiting && progressNanos - nanos < 0;
+    }
+
+    /** When a byte last came or went. */
+    long progressNanos() {
+        return progressNanos;
+    }
+
+    /**
+     * Takes slices of {@code batch} until there are none.
+     *
+     * @param leader whether it must leave none to others
+     */
+    Outcome drive(TransferBatch batch, boolean leader) {
         boolean wasIdle = used;
         used = true;
         heard = false;
+        uncredited = null;
+        progressNanos = System.nanoTime();
         arm(batch.deadlineNanos());
         try {
-            while (true) {
-                askMore(batch);
-                if (answered == sent) {
-                    break;
-                }
-                Slice slice = window[(int) (answered % WINDOW)];
-                TransferStatus status = batch.write() ? awaitWritten() : awaitRead(slice);
-                answered++;
-                if (status == TransferStatus.COMPLETED) {
-                    batch.arrived(slice, crc);
-                } else {
-                    batch.failed(slice, status);
-                }
+            transfer(batch, leader);
+            if (!disarm()) {
+                discard();
+                return Outcome.BROKEN;
             }
-            if (disarm()) {
-                return Outcome.REUSABLE;
+            TransferStatus ended = uncredited;
+            if (ended != null) {
+                batch.abort(ended == TransferStatus.TIMEOUT ? batch.deadlineStatus() : ended);
             }
-            discard();
-            return Outcome.BROKEN;
+            return Outcome.REUSABLE;
         } catch (ClosedByInterruptException e) {
             discard();
             return fail(batch, TransferStatus.CANCELED);
@@ -98,36 +171,80 @@ final class TcpClientConnection extends WatchedChannel {
             if (fired()) {
                 return fail(batch, batch.deadlineStatus());
             }
-            if (wasIdle && !heard) {
-                for (; answered < sent; answered++) {
-                    batch.giveBack(window[(int) (answered % WINDOW)]);
-                }
-                return Outcome.STALE;
+            if (cutHere || !(wasIdle && !heard || link.railed())) {
+                return fail(batch, TransferStatus.PEER_UNREACHABLE);
             }
-            return fail(batch, TransferStatus.PEER_UNREACHABLE);
+            for (long i = answered; i < sent; i++) {
+                batch.giveBack(window[(int) (i % WINDOW)]);
+            }
+            return wasIdle && !heard && !stalled ? Outcome.STALE : Outcome.RAIL_FAILED;
+        } finally {
+            waiting = false;
+            if (outstanding > 0 && !batch.write()) {
+                credits.give(link, outstanding);
+            }
+            outstanding = 0;
+            answered = sent;
+            if (heard) {
+                link.heard(progressNanos);
+            }
+        }
+    }
+
+    private void transfer(TransferBatch batch, boolean leader) throws IOException {
+        long lastNanos = progressNanos;
+        while (true) {
+            askMore(batch, leader);
+            if (answered == sent) {
+                return;
+            }
+            waiting = true;
+            Slice slice = window[(int) (answered % WINDOW)];
+            TransferStatus status = batch.write() ? awaitWritten() : awaitRead(slice);
+            answered++;
+            if (status == TransferStatus.COMPLETED) {
+                batch.arrived(slice, crc, view);
+            } else {
+                batch.failed(slice, status);
+            }
+            waiting = answered != sent;
+            outstanding -= slice.length();
+            if (!batch.write()) {
+                credits.give(link, slice.length());
+            }
+            long now = progressNanos;
+            if (status == TransferStatus.COMPLETED) {
+                rail.bytes.add(slice.length());
+                if (slice.length() >= MIN_SAMPLE_BYTES) {
+                    rail.moved(slice.length(), now - lastNanos);
+                }
+            }
+            lastNanos = now;
         }
     }
 
     private Outcome fail(TransferBatch batch, TransferStatus status) {
-        for (; answered < sent; answered++) {
-            batch.failed(window[(int) (answered % WINDOW)], status);
+        for (long i = answered; i < sent; i++) {
+            batch.failed(window[(int) (i % WINDOW)], status);
         }
         batch.abort(status);
         return Outcome.BROKEN;
     }
 
-    private void askMore(TransferBatch batch) throws IOException {
+    private void askMore(TransferBatch batch, boolean leader) throws IOException {
         out.clear();
-        while (sent - answered < WINDOW) {
+        while (sent - answered < WINDOW && outstanding < WINDOW_BYTES && !(outstanding > 0 && link.unmeasured(rail))) {
             Slice slice = window[(int) (sent % WINDOW)];
-            if (!batch.next(slice)) {
+            if (!take(batch, leader, slice)) {
                 break;
             }
             sent++;
+            outstanding += slice.length();
             TcpFrameDescriptor.putRequest(
                     out, batch.write(), sent, slice.handle(), slice.offset(), slice.length(), crc);
             if (batch.write()) {
-                sendWith(DirectViews.view(slice.localAddress(), slice.length()));
+                waiting = true;
+                sendWith(view.at(slice.localAddress(), slice.length()));
             }
         }
         out.flip();
@@ -136,12 +253,33 @@ final class TcpClientConnection extends WatchedChannel {
         }
     }
 
+    /** Takes a slice, for a read together with the credit to receive it. */
+    private boolean take(TransferBatch batch, boolean leader, Slice slice) {
+        if (batch.write()) {
+            return batch.nextShare(slice, outstanding, link.weight(rail), leader);
+        }
+        int bytes = batch.sliceBytes();
+        if (!credits.tryTake(link, bytes)) {
+            if (!leader || outstanding > 0) {
+                return false;
+            }
+            uncredited = credits.take(link, this, bytes, batch.deadlineNanos());
+            if (uncredited != null) {
+                return false;
+            }
+        }
+        boolean taken = batch.nextShare(slice, outstanding, link.weight(rail), leader);
+        credits.give(link, taken ? bytes - slice.length() : bytes);
+        return taken;
+    }
+
     private void sendWith(ByteBuffer payload) throws IOException {
         out.flip();
         pair[0] = out;
         pair[1] = payload;
         while (payload.hasRemaining()) {
             channel.write(pair);
+            progressNanos = System.nanoTime();
         }
         out.clear();
         counters.writtenTcp.add(payload.limit());
@@ -162,7 +300,7 @@ final class TcpClientConnection extends WatchedChannel {
         if (status != TransferStatus.COMPLETED) {
             return status;
         }
-        ByteBuffer target = DirectViews.view(slice.localAddress(), slice.length());
+        ByteBuffer target = view.at(slice.localAddress(), slice.length());
         boolean more = sent - answered > 1;
         awaitControl(TcpFrameDescriptor.TRAILER_BYTES, more ? CONTROL_BYTES : TcpFrameDescriptor.TRAILER_BYTES, target);
         counters.readTcp.add(slice.length());
@@ -196,6 +334,7 @@ final class TcpClientConnection extends WatchedChannel {
                     throw new EOFException("the peer hung up");
                 }
                 heard |= read > 0;
+                progressNanos = System.nanoTime();
             }
         } finally {
             in.flip();
@@ -206,5 +345,23 @@ final class TcpClientConnection extends WatchedChannel {
         int at = in.position();
         in.position(at + bytes);
         return at;
+    }
+
+    // ------------------------------------------------------------------------------------------------------ credits
+
+    void awaitCredit(int bytes) {
+        awaitedBytes = bytes;
+        waiter = Thread.currentThread();
+        credited = false;
+    }
+
+    int awaitedBytes() {
+        return awaitedBytes;
+    }
+
+    void credit() {
+        credited = true;
+        LockSupport.unpark(waiter);
+        waiter = null;
     }
 }

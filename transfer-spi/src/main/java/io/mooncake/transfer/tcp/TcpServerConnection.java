@@ -4,7 +4,7 @@ package io.mooncake.transfer.tcp;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
-import io.mooncake.transfer.internal.DirectViews;
+import io.mooncake.transfer.internal.MovingView;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -32,6 +32,9 @@ final class TcpServerConnection extends WatchedChannel {
 
     private static final int BUFFERED_REQUESTS = 32;
     private static final int WRITE_PIECE_BYTES = 256 << 10;
+    /** Payloads up to this are sent together with what is around them: a second system call costs more than copying them does. */
+    private static final int INLINE_BYTES = 4096;
+
     private static final int DRAIN_BYTES = 64 << 10;
 
     private final UUID peer;
@@ -41,7 +44,9 @@ final class TcpServerConnection extends WatchedChannel {
     private final Counters counters;
 
     private final ByteBuffer in = direct(BUFFERED_REQUESTS * TcpFrameDescriptor.REQUEST_BYTES);
-    private final ByteBuffer out = direct(TcpFrameDescriptor.TRAILER_BYTES + TcpFrameDescriptor.RESPONSE_BYTES);
+    private final ByteBuffer out =
+            direct(2 * TcpFrameDescriptor.TRAILER_BYTES + TcpFrameDescriptor.RESPONSE_BYTES + INLINE_BYTES);
+    private final MovingView view = new MovingView();
     private final ByteBuffer[] gather = new ByteBuffer[2];
     private final CRC32C crc = new CRC32C();
     private final Request request = new Request();
@@ -199,9 +204,18 @@ final class TcpServerConnection extends WatchedChannel {
 
     private void send(Region region) throws IOException {
         ByteBuffer payload =
-                DirectViews.view(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
-        respond(TransferStatus.COMPLETED, request.accessLength);
-        flush(payload);
+                view.at(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
+        if (request.accessLength <= INLINE_BYTES) {
+            if (out.remaining()
+                    < TcpFrameDescriptor.RESPONSE_BYTES + request.accessLength + TcpFrameDescriptor.TRAILER_BYTES) {
+                flush(null);
+            }
+            respond(TransferStatus.COMPLETED, request.accessLength);
+            out.put(payload);
+        } else {
+            respond(TransferStatus.COMPLETED, request.accessLength);
+            flush(payload);
+        }
         TransferStatus after = stillGranted(region);
         TcpFrameDescriptor.putTrailer(out, after, sequence);
         if (after == TransferStatus.COMPLETED) {
@@ -217,7 +231,7 @@ final class TcpServerConnection extends WatchedChannel {
                 System.nanoTime() + MAX_STALL_NANOS,
                 checks.leaseExpiry() ? request.expiresAtNanos : Long.MAX_VALUE - 1));
         ByteBuffer target =
-                DirectViews.view(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
+                view.at(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
         TransferStatus status = TransferStatus.COMPLETED;
         int early = Math.min(in.remaining(), request.accessLength);
         int limit = in.limit();

@@ -2,6 +2,7 @@
 package io.mooncake.transfer.tcp;
 
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.RailStatistics;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
@@ -11,15 +12,12 @@ import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.internal.Transport;
+import java.net.InetAddress;
 import java.nio.channels.SocketChannel;
+import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 
 /**
  * The TCP transport, both ends.
@@ -31,7 +29,11 @@ public final class TcpTransport implements Transport {
     /** Data connections that peers may hold to this engine. */
     static final int MAX_SERVED = 512;
 
-    private static final int MAX_HELPERS = 256;
+    /** A further connection pays for waking its thread only when it gets so much to move. */
+    static final int BYTES_A_HELPER = 192 << 10;
+
+    /** Connections that may break under a batch and have its slices go another way. */
+    private static final int MOST_BREAKS = 256;
 
     private final PeerSockets sockets;
     private final RegionRegistry regions;
@@ -41,27 +43,31 @@ public final class TcpTransport implements Transport {
     private final ConcurrentHashMap<UUID, TcpPeerLink> links = new ConcurrentHashMap<>();
     private final Set<TcpServerConnection> served = ConcurrentHashMap.newKeySet();
     private final GonePeers gone;
-    private final ThreadPoolExecutor helpers;
+    private final List<InetAddress> rails;
+    private final ReceiveCredits credits = new ReceiveCredits(ReceiveCredits.BYTES);
+    private final Helpers helpers = new Helpers(TcpTransport::help);
+    private final LinkMonitor monitor = new LinkMonitor(links.values());
     private volatile boolean closed;
 
+    /**
+     * @param connectionsPerPeer data connections to each peer and rail
+     * @param rails addresses of this machine that connections start from; empty where the system may choose
+     */
     public TcpTransport(
             PeerSockets sockets,
             RegionRegistry regions,
             Capabilities capabilities,
             SafetyChecks checks,
             GonePeers gone,
-            int connectionsPerPeer) {
+            int connectionsPerPeer,
+            List<InetAddress> rails) {
         this.sockets = sockets;
         this.regions = regions;
         this.capabilities = capabilities;
         this.checks = checks;
         this.gone = gone;
         this.connectionsPerPeer = connectionsPerPeer;
-        this.helpers = new ThreadPoolExecutor(0, MAX_HELPERS, 30, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
-            Thread thread = new Thread(task, "mooncake-transfer");
-            thread.setDaemon(true);
-            return thread;
-        });
+        this.rails = rails;
     }
 
     /** Serves an authenticated channel on the calling thread until it ends. */
@@ -93,88 +99,141 @@ public final class TcpTransport implements Transport {
             batch.abort(TransferStatus.PEER_UNREACHABLE);
             return;
         }
+        TcpPeerLink link = link(peer);
+        Breaker.Pass pass = link.breaker().pass();
+        if (pass == Breaker.Pass.NO) {
+            batch.abort(TransferStatus.PEER_UNREACHABLE);
+            return;
+        }
+        long startNanos = System.nanoTime();
+        link.used(startNanos);
+        boolean ended = false;
+        try {
+            move(link, batch);
+            ended = true;
+        } finally {
+            long now = System.nanoTime();
+            if (!ended || now - batch.deadlineNanos() < 0) {
+                link.breaker().heard();
+            } else if (link.breaker().timedOut(startNanos, link.heardNanos(), now)) {
+                monitor.wake();
+            }
+        }
+    }
+
+    private TcpPeerLink link(PeerAddress peer) {
         TcpPeerLink link = links.get(peer.incarnation());
         if (link == null) {
-            link = links.computeIfAbsent(peer.incarnation(), id -> new TcpPeerLink(sockets, peer, connectionsPerPeer));
+            link = links.computeIfAbsent(
+                    peer.incarnation(), id -> new TcpPeerLink(sockets, peer, rails, connectionsPerPeer, credits));
             if (closed || gone.contains(peer.incarnation())) {
                 links.remove(peer.incarnation(), link);
                 link.close();
             }
+            monitor.wake();
         }
-        int helping = Math.min(connectionsPerPeer, batch.slices()) - 1;
-        CountDownLatch left = new CountDownLatch(Math.max(0, helping));
-        for (int i = 0; i < helping; i++) {
-            help(link, batch, left);
-        }
+        return link;
+    }
+
+    /** Drives the batch, with helpers where they pay, until all of it has a status and nobody touches its memory. */
+    private void move(TcpPeerLink link, TransferBatch batch) {
+        int lanes = link.lanes();
+        long time = batch.open(lanes);
         boolean driven = false;
         try {
-            drive(link, batch, true);
+            int breaks = 0;
+            boolean more = true;
+            while (more) {
+                callHelpers(link, batch, time, lanes);
+                breaks += drive(link, batch, true);
+                if (breaks > MOST_BREAKS) {
+                    batch.abort(TransferStatus.PEER_UNREACHABLE);
+                }
+                // What a helper gave back goes another way; a helper that broke otherwise may have left requests open.
+                more = batch.awaitWork() && !batch.done();
+            }
+            batch.abort(TransferStatus.PEER_UNREACHABLE);
             driven = true;
         } finally {
             if (!driven) {
                 // An error of this JVM: helpers take nothing more.
                 batch.abort(TransferStatus.CANCELED);
             }
-            awaitHelpers(left);
-        }
-        if (!batch.done()) {
-            // A helper broke after our share was done, and gave slices back.
-            drive(link, batch, true);
-            batch.abort(TransferStatus.PEER_UNREACHABLE);
+            batch.close();
         }
     }
 
-    private void help(TcpPeerLink link, TransferBatch batch, CountDownLatch left) {
-        try {
-            helpers.execute(() -> {
-                try {
-                    drive(link, batch, false);
-                } finally {
-                    left.countDown();
-                }
-            });
-        } catch (RejectedExecutionException | OutOfMemoryError e) {
-            // All helpers are busy, or there is no room for a thread: the caller moves the bytes alone.
-            left.countDown();
-        }
-    }
-
-    /** Helpers must be out of the caller's memory, so an interrupt is kept for later; their channels end at the deadline. */
-    private static void awaitHelpers(CountDownLatch left) {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                left.await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
+    private void callHelpers(TcpPeerLink link, TransferBatch batch, long time, int lanes) {
+        int helping = (int) Math.min(lanes, batch.pendingBytes() / BYTES_A_HELPER) - 1;
+        for (int i = batch.workers(); i < helping; i++) {
+            batch.called();
+            if (!helpers.call(link, batch, time)) {
+                batch.decline(time);
+                return;
             }
         }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+    }
+
+    /** A helper's share. It connects before it joins: a batch does not wait for a connection that it does not need. */
+    private static void help(TcpPeerLink link, TransferBatch batch, long time) {
+        boolean joined = false;
+        TcpClientConnection connection = null;
+        TcpClientConnection.Outcome outcome = TcpClientConnection.Outcome.BROKEN;
+        try {
+            connection = link.checkOut(false, batch);
+            if (connection == null) {
+                return;
+            }
+            joined = batch.join(time);
+            outcome = joined ? connection.drive(batch, false) : TcpClientConnection.Outcome.REUSABLE;
+        } catch (HandshakeException e) {
+            // The caller finds out by itself, or needs no help.
+            return;
+        } finally {
+            if (connection != null) {
+                link.checkIn(connection, outcome);
+            }
+            if (joined) {
+                batch.leave();
+            } else {
+                batch.decline(time);
+            }
         }
     }
 
-    private static void drive(TcpPeerLink link, TransferBatch batch, boolean leader) {
+    /** Returns how many connections have broken and given their slices back. */
+    private static int drive(TcpPeerLink link, TransferBatch batch, boolean leader) {
+        int breaks = 0;
         try {
             while (!batch.done()) {
-                TcpClientConnection connection = link.checkOut(leader, batch.deadlineNanos(), batch.deadlineStatus());
+                TcpClientConnection connection = link.checkOut(leader, batch);
                 if (connection == null) {
-                    return;
+                    return breaks;
                 }
                 TcpClientConnection.Outcome outcome = TcpClientConnection.Outcome.BROKEN;
                 try {
-                    outcome = connection.drive(batch);
+                    outcome = connection.drive(batch, leader);
                 } finally {
-                    link.checkIn(connection, outcome == TcpClientConnection.Outcome.REUSABLE);
+                    link.checkIn(connection, outcome);
                 }
-                if (outcome != TcpClientConnection.Outcome.STALE) {
-                    return;
+                if (outcome == TcpClientConnection.Outcome.REUSABLE || outcome == TcpClientConnection.Outcome.BROKEN) {
+                    return breaks;
+                }
+                breaks++;
+                if (breaks > MOST_BREAKS) {
+                    return breaks;
                 }
             }
         } catch (HandshakeException e) {
             batch.abort(e.status());
         }
+        return breaks;
+    }
+
+    /** How the rails to a life of a peer do; empty when nothing has been asked of it. */
+    public List<RailStatistics> rails(UUID peer) {
+        TcpPeerLink link = links.get(peer);
+        return link == null ? List.of() : link.statistics();
     }
 
     @Override
@@ -205,6 +264,7 @@ public final class TcpTransport implements Transport {
         closed = true;
         links.values().forEach(TcpPeerLink::close);
         served.forEach(WatchedChannel::cut);
-        helpers.shutdown();
+        helpers.close();
+        monitor.close();
     }
 }

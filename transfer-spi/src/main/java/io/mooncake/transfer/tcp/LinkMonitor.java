@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.tcp;
+
+import java.util.Collection;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Looks after links in the background: cuts connections whose rail has gone silent, and asks rails that rest and peers that are skipped
+ * whether they are well again. Its thread sleeps while no link has several rails or an open breaker; questions, which may take a second
+ * each, are asked on a few threads of their own, so that no peer waits for another.
+ */
+final class LinkMonitor implements AutoCloseable {
+    /** A rail that moves nothing for so long, though it was asked and others move, has failed. */
+    static final long STALL_NANOS = 400_000_000L;
+
+    private static final Logger LOG = LoggerFactory.getLogger(LinkMonitor.class);
+    private static final long TICK_NANOS = 50_000_000L;
+    private static final int MAX_PROBES = 32;
+    /** Peers that nobody asks are not probed. */
+    private static final long UNUSED_NANOS = 60_000_000_000L;
+
+    private final Collection<TcpPeerLink> links;
+    private final ThreadPoolExecutor probes;
+    private final Thread thread;
+    private volatile boolean closed;
+
+    /** @param links those to look after, concurrently modified */
+    LinkMonitor(Collection<TcpPeerLink> links) {
+        this.links = links;
+        this.probes = new ThreadPoolExecutor(
+                0, MAX_PROBES, 5, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> daemon(task, "mooncake-probe"));
+        this.thread = daemon(this::run, "mooncake-links");
+        thread.start();
+    }
+
+    private static Thread daemon(Runnable task, String name) {
+        Thread thread = new Thread(task, name);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    /** There is something to look after. */
+    void wake() {
+        LockSupport.unpark(thread);
+    }
+
+    private void run() {
+        while (!closed) {
+            boolean anything = false;
+            long now = System.nanoTime();
+            for (TcpPeerLink link : links) {
+                if (link.railed() || !link.breaker().closed()) {
+                    anything = true;
+                    lookAfter(link, now);
+                }
+            }
+            if (anything) {
+                LockSupport.parkNanos(this, TICK_NANOS);
+            } else {
+                LockSupport.park(this);
+            }
+        }
+    }
+
+    private void lookAfter(TcpPeerLink link, long now) {
+        Rail suspect = link.cutStalled(now, STALL_NANOS);
+        if (suspect != null) {
+            ask(() -> link.examine(suspect), () -> link.probed(suspect));
+        }
+        if (now - link.usedNanos() > UNUSED_NANOS) {
+            return;
+        }
+        Rail rested = link.startProbe(now);
+        if (rested != null) {
+            ask(() -> link.probe(rested), () -> link.probed(rested));
+        }
+        if (link.breaker().startProbe(now)) {
+            ask(
+                    () -> {
+                        boolean answers = link.answers();
+                        link.breaker().probed(answers, System.nanoTime());
+                        LOG.info(
+                                "{} was skipped: {}",
+                                link.peer().encode(),
+                                answers ? "it is tried again" : "still silent");
+                    },
+                    () -> link.breaker().probed(false, System.nanoTime()));
+        }
+    }
+
+    private void ask(Runnable question, Runnable notAsked) {
+        try {
+            probes.execute(question);
+        } catch (RejectedExecutionException | OutOfMemoryError e) {
+            // All are busy: at one of the next ticks.
+            notAsked.run();
+        }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        LockSupport.unpark(thread);
+        probes.shutdown();
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.management.ThreadMXBean;
+import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.ClusterKey;
+import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.RegionRegistry;
+import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.internal.TransferBatch;
+import io.mooncake.transfer.tcp.GonePeers;
+import io.mooncake.transfer.tcp.PeerSockets;
+import io.mooncake.transfer.tcp.TcpTransport;
+import java.lang.management.ManagementFactory;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+
+/** A batch over TCP makes no garbage in steady state: not in its caller, not in helpers, not in the owner's threads. */
+final class TcpAllocationTest {
+    private static final String SECRET = "the secret of the test cluster";
+    private static final int SIZE = 8 << 20;
+    private static final int WARM_CALLS = 3000;
+    private static final int CALLS = 1000;
+
+    private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private final UUID own = UUID.randomUUID();
+    private final TransferBatch batch = new TransferBatch();
+    private final RemoteHandle[] handles = new RemoteHandle[1];
+    private final long[] addresses = new long[1];
+    private final long[] sizes = new long[1];
+
+    @Test
+    void execute_steady_allocatesNothingOnAnyThread() {
+        try (Memory ownerMemory = new Memory(SIZE);
+                Memory readerMemory = new Memory(SIZE);
+                TransferEngine owner = TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
+                PeerSockets sockets = new PeerSockets(ClusterKey.ofSecret(SECRET), own, true, new Counters());
+                TcpTransport transport = new TcpTransport(
+                        sockets,
+                        new RegionRegistry(),
+                        new Capabilities(new SecureRandom()),
+                        SafetyChecks.ALL,
+                        new GonePeers(),
+                        2,
+                        List.of())) {
+            int region = owner.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());
+            handles[0] = owner.issueHandle(own, region, 1, 0, SIZE, true, Duration.ofSeconds(60));
+            addresses[0] = readerMemory.address;
+            for (int size : new int[] {8, 64 << 10, 1 << 20}) {
+                assertNoGarbage(transport, owner.address(), false, size);
+                assertNoGarbage(transport, owner.address(), true, size);
+            }
+        }
+    }
+
+    private void assertNoGarbage(TcpTransport transport, PeerAddress owner, boolean write, int size) {
+        sizes[0] = size;
+        int rounds = size > 64 << 10 ? 5 : 1;
+        run(transport, owner, write, WARM_CALLS / rounds);
+        // Another thread of this JVM may do something of its own meanwhile, once.
+        long least = Long.MAX_VALUE;
+        for (int attempt = 0; attempt < 5 && least > 0; attempt++) {
+            long self = Thread.currentThread().getId();
+            long before = allocatedByTransfers(self);
+            long beforeSelf = threads.getThreadAllocatedBytes(self);
+            run(transport, owner, write, CALLS / rounds);
+            long afterSelf = threads.getThreadAllocatedBytes(self);
+            long allocated = allocatedByTransfers(self) - before + afterSelf - beforeSelf;
+            least = Math.min(least, allocated);
+        }
+        System.out.println((write ? "write " : "read ") + size + ": bytes allocated in " + CALLS / rounds
+                + " calls, all threads: " + least);
+        assertThat(least).isZero();
+    }
+
+    private void run(TcpTransport transport, PeerAddress owner, boolean write, int calls) {
+        for (int i = 0; i < calls; i++) {
+            batch.reset(
+                    write,
+                    handles,
+                    addresses,
+                    sizes,
+                    null,
+                    null,
+                    null,
+                    System.nanoTime() + 20_000_000_000L,
+                    TransferStatus.TIMEOUT,
+                    2);
+            transport.execute(owner, batch);
+            if (batch.status(0) != TransferStatus.COMPLETED) {
+                throw new AssertionError(batch.status(0));
+            }
+        }
+    }
+
+    /** Of all threads that take part in transfers, but for the calling one, whose own questions here allocate. */
+    private long allocatedByTransfers(long self) {
+        long sum = 0;
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            String name = thread.getName();
+            if (thread.getId() != self
+                    && (name.startsWith("mooncake-transfer")
+                            || name.startsWith("mooncake-data")
+                            || name.startsWith("mooncake-watchdog")
+                            || name.startsWith("mooncake-links"))) {
+                sum += threads.getThreadAllocatedBytes(thread.getId());
+            }
+        }
+        return sum;
+    }
+}
