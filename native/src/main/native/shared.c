@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jni.h>
+#include <linux/futex.h>
 #include <stdint.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define JNI_CLASS_CALL(type, name) JNIEXPORT type JNICALL Java_io_mooncake_natives_NativeCalls_##name
@@ -174,4 +177,21 @@ JNI_CLASS_CALL(jint, sharedRemoveOrphan)(JNIEnv *env, jclass type, jstring name)
     }
     (*env)->ReleaseStringUTFChars(env, name, path);
     return result;
+}
+
+/* Sleeps while the word at address holds seen, at most nanos; the mapping may be read-only. 0 woken, or -errno. */
+JNI_CLASS_CALL(jint, sharedWait)(JNIEnv *env, jclass type, jlong address, jint seen, jlong nanos) {
+    (void)env;
+    (void)type;
+    struct timespec left = {(time_t)(nanos / 1000000000), (long)(nanos % 1000000000)};
+    /* Not FUTEX_PRIVATE: the word lies in a file, and whoever wakes us is another process. */
+    return syscall(SYS_futex, (void *)(intptr_t)address, FUTEX_WAIT, seen, &left, NULL, 0) == 0 ? 0 : -errno;
+}
+
+/* Wakes everybody who sleeps on the word at address; how many, or -errno. */
+JNI_CLASS_CALL(jint, sharedWake)(JNIEnv *env, jclass type, jlong address) {
+    (void)env;
+    (void)type;
+    long woken = syscall(SYS_futex, (void *)(intptr_t)address, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    return woken < 0 ? -errno : (jint)woken;
 }

@@ -35,6 +35,12 @@ final class NativeCalls {
     /** Unmaps and closes. */
     static native void sharedClose(long address, long bytes, int descriptor);
 
+    /** Sleeps while the word holds {@code seen}: 0 or -errno. */
+    static native int sharedWait(long address, int seen, long nanos);
+
+    /** Wakes who sleeps on the word: how many or -errno. */
+    static native int sharedWake(long address);
+
     /** Removes the file unless somebody holds it: 1, 0 or -errno. */
     static native int sharedRemoveOrphan(String path);
 }

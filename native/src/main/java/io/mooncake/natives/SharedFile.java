@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -32,7 +33,9 @@ public final class SharedFile implements AutoCloseable {
     private static final int ATTEMPTS = 8;
     private static final int EAGAIN = 11;
     private static final int ENOSPC = 28;
+    private static final int ENOSYS = 38;
     private static final int ESTALE = 116;
+    private static final long POLL_NANOS = 50_000;
     private static final long POPULATE_BYTES = 64L << 20;
 
     private final Path path;
@@ -209,6 +212,30 @@ public final class SharedFile implements AutoCloseable {
                 return;
             }
         }
+    }
+
+    /**
+     * Sleeps while the 32-bit word at {@code offset} holds {@code seen}, at most {@code nanos}. May return early; look at the word again.
+     *
+     * @param offset a multiple of 4 inside the file
+     */
+    public void awaitChange(long offset, int seen, long nanos) {
+        int result = NativeCalls.sharedWait(address + requireWord(offset), seen, Math.max(1, nanos));
+        if (result == -ENOSYS) {
+            LockSupport.parkNanos(Math.min(nanos, POLL_NANOS));
+        }
+    }
+
+    /** Wakes who sleeps on the word at {@code offset}, in whatever process. One system call. */
+    public void wake(long offset) {
+        NativeCalls.sharedWake(address + requireWord(offset));
+    }
+
+    private long requireWord(long offset) {
+        if (offset < 0 || (offset & 3) != 0 || offset > bytes - Integer.BYTES) {
+            throw MooncakeException.invalid("word", offset, "a multiple of 4 below " + bytes);
+        }
+        return offset;
     }
 
     @Override

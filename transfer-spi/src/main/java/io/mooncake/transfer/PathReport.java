@@ -5,7 +5,7 @@ package io.mooncake.transfer;
  * How transfers to one life of a peer go, and why.
  *
  * @param reads the way of reads; those of memory that the peer does not share go by the network always
- * @param writes the way of writes
+ * @param writes the way of writes; those out of memory that this engine does not share go by the network always
  * @param over devices or addresses of the way over the network, for people; empty when there is nothing to tell
  * @param reason why it is not a better way, one part a way that was turned down; empty when it is the best one that the engine's protocol
  *     allows

@@ -36,7 +36,7 @@ final class OwnerProcess implements AutoCloseable {
         return start(reader, portFrom, portTo, "tcp");
     }
 
-    /** @param transport {@code tcp}, {@code rdma}, or {@code shm} for memory that this process can map */
+    /** @param transport {@code tcp}, {@code rdma}, {@code shm} for memory that this process can map, or {@code shm-writable} */
     static OwnerProcess start(UUID reader, int portFrom, int portTo, String transport) throws IOException {
         Path flags =
                 Path.of(System.getProperty("user.dir")).resolve("../jvm.args").normalize();
@@ -75,7 +75,7 @@ final class OwnerProcess implements AutoCloseable {
                 1,
                 0,
                 (long) KEYS * BLOCK,
-                false,
+                transport.equals("shm-writable"),
                 Long.parseLong(words[3]),
                 Base64.getDecoder().decode(words[4]));
         return new OwnerProcess(process, address, handle);
@@ -87,7 +87,7 @@ final class OwnerProcess implements AutoCloseable {
                 .maxLeaseMillis(60_000)
                 .protocol(TransferProtocol.parse(args[3]))
                 .build();
-        boolean shared = args[3].equals("shm");
+        boolean shared = args[3].startsWith("shm");
         if (shared) {
             SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
         }
@@ -100,7 +100,13 @@ final class OwnerProcess implements AutoCloseable {
             }
             engine.serveLeases(leases);
             RemoteHandle handle = engine.issueHandle(
-                    UUID.fromString(args[0]), region, 1, 0, memory.length, false, Duration.ofSeconds(60));
+                    UUID.fromString(args[0]),
+                    region,
+                    1,
+                    0,
+                    memory.length,
+                    args[3].equals("shm-writable"),
+                    Duration.ofSeconds(60));
             System.out.println("READY " + engine.address().encode() + " " + region + " " + handle.expiresAtNanos() + " "
                     + Base64.getEncoder().encodeToString(handle.capability()));
             while (System.in.read() >= 0) {

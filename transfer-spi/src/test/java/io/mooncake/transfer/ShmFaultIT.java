@@ -30,7 +30,7 @@ final class ShmFaultIT {
     void start() {
         assumeThat(NativeBridge.available()).as("native bridge").isTrue();
         SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
-        memory = new Memory(TOTAL);
+        memory = new Memory(TOTAL, SharedFile.DEFAULT_FOLDER);
         reader = TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
                 .ports(48300, 48499)
                 .build());
@@ -47,10 +47,80 @@ final class ShmFaultIT {
     }
 
     private OwnerProcess owner() throws IOException {
-        OwnerProcess owner = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm");
-        assertThat(reader.path(owner.address, Deadline.ofMillis(10_000)).reads())
-                .isEqualTo(PathReport.Kind.SHARED_MEMORY);
+        return owner("shm");
+    }
+
+    private OwnerProcess owner(String transport) throws IOException {
+        OwnerProcess owner = OwnerProcess.start(reader.incarnation(), 48500, 48699, transport);
+        assertThat(reader.path(owner.address, Deadline.ofMillis(10_000)))
+                .isEqualTo(new PathReport(PathReport.Kind.SHARED_MEMORY, PathReport.Kind.SHARED_MEMORY, ""));
         return owner;
+    }
+
+    private TransferStatus writeAll(OwnerProcess owner, int bytes, Deadline deadline) {
+        return reader.batchTransferSyncWrite(
+                        owner.address,
+                        new long[] {memory.address},
+                        new RemoteHandle[] {owner.handle},
+                        new long[] {bytes},
+                        deadline)[0];
+    }
+
+    private TransferStatus readBack(OwnerProcess owner, int target, int bytes) {
+        return reader.batchTransferSyncRead(
+                        owner.address,
+                        new long[] {memory.address + target},
+                        new RemoteHandle[] {owner.handle},
+                        new long[] {bytes},
+                        Deadline.ofMillis(5000))[0];
+    }
+
+    @Test
+    void write_ownerStopped_timesOutInTimeAndNothingLateOverwritesWhatFollows() throws Exception {
+        int bytes = 16 << 20;
+        try (OwnerProcess owner = owner("shm-writable")) {
+            int rounds = Boolean.getBoolean("mooncake.long") ? 100 : 5;
+            for (int round = 0; round < rounds; round++) {
+                memory.fill(1000 + round, 0, bytes);
+                owner.signal("STOP");
+                long start = System.nanoTime();
+                assertThat(writeAll(owner, bytes, Deadline.ofMillis(300))).isEqualTo(TransferStatus.TIMEOUT);
+                assertThat(System.nanoTime() - start).isBetween(290_000_000L, 1_300_000_000L);
+                // Its memory may be used again: what is written next, and only that, must be there in the end.
+                memory.fill(2000 + round, 0, bytes);
+                assertThat(writeAll(owner, bytes, Deadline.ofMillis(50))).isEqualTo(TransferStatus.TIMEOUT);
+                owner.signal("CONT");
+                assertThat(writeAll(owner, bytes, Deadline.ofMillis(10_000))).isEqualTo(TransferStatus.COMPLETED);
+                assertThat(readBack(owner, bytes, bytes)).isEqualTo(TransferStatus.COMPLETED);
+                assertThat(memory.holds(2000 + round, bytes, bytes)).isTrue();
+            }
+        }
+    }
+
+    @Test
+    void write_ownerKilledMeanwhile_endsTypedLongBeforeItsDeadline() throws Exception {
+        int rounds = Boolean.getBoolean("mooncake.long") ? 50 : 3;
+        for (int round = 0; round < rounds; round++) {
+            try (OwnerProcess owner = owner("shm-writable")) {
+                Thread killer = new Thread(() -> {
+                    try {
+                        Thread.sleep(30);
+                        owner.kill();
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                });
+                killer.start();
+                long start = System.nanoTime();
+                TransferStatus status;
+                do {
+                    status = writeAll(owner, TOTAL, Deadline.ofMillis(20_000));
+                } while (status == TransferStatus.COMPLETED);
+                assertThat(status).isEqualTo(TransferStatus.PEER_UNREACHABLE);
+                assertThat(System.nanoTime() - start).isLessThan(10_000_000_000L);
+                killer.join();
+            }
+        }
     }
 
     private TransferStatus[] readEverything(OwnerProcess owner, Deadline deadline) {

@@ -28,24 +28,26 @@ final class ShmSafetyCheckTest {
     private TransferEngine owner;
     private TransferEngine reader;
     private TestLeases leases;
+    private int region;
 
     @BeforeEach
     void needsBridge() {
         assumeThat(NativeBridge.available()).as("native bridge").isTrue();
         ownerMemory = new Memory(SIZE, SharedFile.DEFAULT_FOLDER);
-        readerMemory = new Memory(SIZE);
+        readerMemory = new Memory(SIZE, SharedFile.DEFAULT_FOLDER);
     }
 
     private void start(SafetyChecks checks) {
         TransferEngineConfig config = TransferEngineConfig.of("127.0.0.1", TransferContract.SECRET);
         owner = EngineFactory.start(config, checks);
         reader = EngineFactory.start(config, checks);
-        int region = ownerMemory.register(owner);
+        region = ownerMemory.register(owner);
         readerMemory.register(reader);
         leases = new TestLeases(ownerMemory, region);
         leases.put(RIGHT, 0, SIZE, SIZE / 4);
         owner.serveLeases(leases);
         assertThat(reader.path(owner.address(), soon()).reads()).isEqualTo(PathReport.Kind.SHARED_MEMORY);
+        assertThat(reader.path(owner.address(), soon()).writes()).isEqualTo(PathReport.Kind.SHARED_MEMORY);
     }
 
     @AfterEach
@@ -104,6 +106,54 @@ final class ShmSafetyCheckTest {
             ownerMemory.fill(WRONG, 0, SIZE);
             assertWrongOnlyWithout(check, read(lease), TransferStatus.LEASE_EXPIRED);
         }
+    }
+
+    private TransferStatus write(RemoteHandle handle) {
+        readerMemory.fill(WRONG, 0, SIZE);
+        return reader.batchTransferSyncWrite(
+                        owner.address(),
+                        new long[] {readerMemory.address},
+                        new RemoteHandle[] {handle},
+                        new long[] {SIZE},
+                        soon())[0];
+    }
+
+    private void assertWrittenOnlyWithout(boolean check, TransferStatus status, TransferStatus withCheck) {
+        assertThat(status).isEqualTo(check ? withCheck : TransferStatus.COMPLETED);
+        assertThat(ownerMemory.holds(check ? RIGHT : WRONG, 0, SIZE)).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void generationCheck_memoryRecycledBeforeTheWrite(boolean check) {
+        start(new SafetyChecks(check, true, true, true, true));
+        RemoteHandle handle = owner.issueHandle(reader.incarnation(), region, 1, 0, SIZE, true, Duration.ofSeconds(9));
+        ownerMemory.generation.incrementAndGet();
+        assertWrittenOnlyWithout(check, write(handle), TransferStatus.STALE_GENERATION);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void capabilityCheck_writeByForgedHandle(boolean check) {
+        start(new SafetyChecks(true, true, true, true, check));
+        RemoteHandle forged = new RemoteHandle(
+                region,
+                1,
+                0,
+                SIZE,
+                true,
+                System.nanoTime() + Duration.ofSeconds(9).toNanos(),
+                new byte[32]);
+        assertWrittenOnlyWithout(check, write(forged), TransferStatus.REFUSED);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void leaseExpiry_writeAfterTheTerm(boolean check) throws InterruptedException {
+        start(new SafetyChecks(true, true, check, true, true));
+        RemoteHandle handle = owner.issueHandle(reader.incarnation(), region, 1, 0, SIZE, true, Duration.ofMillis(50));
+        Thread.sleep(100);
+        assertWrittenOnlyWithout(check, write(handle), TransferStatus.LEASE_EXPIRED);
     }
 
     /** The owner recycles as fast as it can while the reader reads without checksums: the generation alone must tell. */

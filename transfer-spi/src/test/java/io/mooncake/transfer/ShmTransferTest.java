@@ -8,6 +8,9 @@ import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -40,7 +43,7 @@ final class ShmTransferTest extends TransferContract {
     @Override
     void connect() {
         assertThat(reader.path(owner.address(), soon()))
-                .isEqualTo(new PathReport(PathReport.Kind.SHARED_MEMORY, PathReport.Kind.TCP, ""));
+                .isEqualTo(new PathReport(PathReport.Kind.SHARED_MEMORY, PathReport.Kind.SHARED_MEMORY, ""));
     }
 
     @Test
@@ -53,6 +56,101 @@ final class ShmTransferTest extends TransferContract {
         }
         await(() -> owner.statistics().bytesServed() == 2 << 20);
         assertThat(owner.statistics().requestsServed()).isZero();
+    }
+
+    @Test
+    void batchTransferSyncWrite_sourceShared_goesBySharedMemoryOnly() {
+        readerMemory.fill(1, 0, 5 << 20);
+        assertThat(write(handle(0, 5 << 20, true), 5 << 20, 0)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(ownerMemory.holds(1, 0, 5 << 20)).isTrue();
+        assertThat(reader.statistics().writtenShm()).isEqualTo(5 << 20);
+        assertThat(reader.statistics().writtenTcp()).isZero();
+        assertThat(owner.statistics().bytesReceived()).isEqualTo(5 << 20);
+    }
+
+    @Test
+    void batchTransferSyncWrite_halfOfTheSourcesNotShared_allArriveByEitherWay() {
+        int count = 100;
+        int slot = 64 << 10;
+        Memory hidden = new Memory(count * slot);
+        int region = hidden.register(reader);
+        long[] sources = new long[count];
+        RemoteHandle[] handles = new RemoteHandle[count];
+        long[] sizes = new long[count];
+        for (int i = 0; i < count; i++) {
+            Memory source = i % 2 == 0 ? readerMemory : hidden;
+            source.fill(i, i * slot, slot);
+            sources[i] = source.address + i * slot;
+            handles[i] = handle((long) i * slot, slot, true);
+            sizes[i] = 1 + i * 600L;
+        }
+        assertThat(reader.batchTransferSyncWrite(owner.address(), sources, handles, sizes, soon()))
+                .containsOnly(TransferStatus.COMPLETED);
+        for (int i = 0; i < count; i++) {
+            assertThat(ownerMemory.holds(i, i * slot, (int) sizes[i])).isTrue();
+            assertThat(ownerMemory.untouched(i * slot + (int) sizes[i], slot - (int) sizes[i]))
+                    .isTrue();
+        }
+        assertThat(reader.statistics().writtenShm()).isPositive();
+        assertThat(reader.statistics().writtenTcp()).isPositive();
+        reader.unregisterMemory(region);
+        hidden.close();
+    }
+
+    @Test
+    void batchTransferSyncWrite_moreThreadsThanRequests_allArrive() throws InterruptedException {
+        AtomicInteger failed = new AtomicInteger();
+        List<Thread> threads = new ArrayList<>();
+        int slot = 1 << 20;
+        for (int t = 0; t < 9; t++) {
+            int own = t;
+            readerMemory.fill(own, own * slot, slot);
+            threads.add(new Thread(() -> {
+                for (int round = 0; round < 50; round++) {
+                    RemoteHandle part = handle((long) own * slot, slot, true);
+                    if (write(part, slot - round, own * slot) != TransferStatus.COMPLETED) {
+                        failed.incrementAndGet();
+                    }
+                }
+            }));
+        }
+        threads.forEach(Thread::start);
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertThat(failed).hasValue(0);
+        for (int t = 0; t < 9; t++) {
+            assertThat(ownerMemory.holds(t, t * slot, slot)).isTrue();
+        }
+    }
+
+    @Test
+    void batchTransferSyncWrite_backToTheWriter_goesBySharedMemoryToo() {
+        ownerMemory.fill(3, 0, 1 << 20);
+        RemoteHandle back =
+                reader.issueHandle(owner.incarnation(), readerRegion, 1, 0, 1 << 20, true, Duration.ofSeconds(5));
+        assertThat(owner.path(reader.address(), soon()).writes()).isEqualTo(PathReport.Kind.SHARED_MEMORY);
+        assertThat(owner.batchTransferSyncWrite(
+                        reader.address(),
+                        new long[] {ownerMemory.address},
+                        new RemoteHandle[] {back},
+                        new long[] {1 << 20},
+                        soon()))
+                .containsExactly(TransferStatus.COMPLETED);
+        assertThat(readerMemory.holds(3, 0, 1 << 20)).isTrue();
+    }
+
+    @Test
+    void path_peerGoneAndBack_writesAreShared() {
+        owner.peerGone(reader.incarnation());
+        reader.peerGone(owner.incarnation());
+        assertThat(write(handle(0, 1000, true), 1000, 0)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
+        owner.peerBack(reader.incarnation());
+        reader.peerBack(owner.incarnation());
+        connect();
+        readerMemory.fill(1, 0, 1000);
+        assertThat(write(handle(0, 1000, true), 1000, 0)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(ownerMemory.holds(1, 0, 1000)).isTrue();
     }
 
     @Test

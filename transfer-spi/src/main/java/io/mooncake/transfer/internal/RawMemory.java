@@ -56,6 +56,27 @@ public final class RawMemory {
         UNSAFE.putLongVolatile(null, address, LITTLE_ENDIAN ? word : Long.reverseBytes(word));
     }
 
+    /** A little-endian word, in no order with anything else. */
+    public static long getLong(long address) {
+        long word = UNSAFE.getLong(address);
+        return LITTLE_ENDIAN ? word : Long.reverseBytes(word);
+    }
+
+    /** Writes a little-endian word, in no order with anything else. */
+    public static void putLong(long address, long word) {
+        UNSAFE.putLong(address, LITTLE_ENDIAN ? word : Long.reverseBytes(word));
+    }
+
+    /** Half a word, of the machine's own order, read after whatever was read before. */
+    public static int getIntVolatile(long address) {
+        return UNSAFE.getIntVolatile(null, address);
+    }
+
+    /** Raises half a word, of the machine's own order, by one; after whatever was written before. */
+    public static void increment(long address) {
+        UNSAFE.getAndAddInt(null, address, 1);
+    }
+
     /** Keeps reads before the call from being done after it. */
     public static void loadFence() {
         UNSAFE.loadFence();

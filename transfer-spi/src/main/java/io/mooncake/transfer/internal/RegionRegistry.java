@@ -58,6 +58,16 @@ public final class RegionRegistry {
         return null;
     }
 
+    /** The region that holds {@code length} bytes at {@code address}, or null; who asks holds it already. */
+    public @Nullable Region findAt(long address, long length) {
+        for (Region region : regions) {
+            if (region.containsAddress(address, length)) {
+                return region;
+            }
+        }
+        return null;
+    }
+
     /**
      * Ends a registration and returns when nothing uses the memory any more. Transfers in flight get a second; then {@code cut} closes
      * their connections.

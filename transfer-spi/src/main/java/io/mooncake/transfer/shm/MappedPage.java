@@ -58,6 +58,10 @@ final class MappedPage {
         return uses;
     }
 
+    SharedFile file() {
+        return file;
+    }
+
     byte[] token() {
         byte[] token = new byte[SharedPageDescriptor.TOKEN_BYTES];
         RawMemory.get(file.address() + SharedPageDescriptor.TOKEN, token);

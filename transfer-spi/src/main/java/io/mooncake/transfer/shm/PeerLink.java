@@ -15,6 +15,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Threading: copies look at volatile fields only; everything that changes them is synchronized on this. Ended is terminal.
  */
 final class PeerLink {
+    static final int NO_MAILBOX = -1;
+
     private static final int OPEN_HANDLES = 1024;
 
     private final UUID peer;
@@ -23,11 +25,16 @@ final class PeerLink {
     // Written under this, read by anybody.
     private volatile @Nullable MappedPage page;
     private volatile MappedSegment[] segments = new MappedSegment[0];
+    private volatile @Nullable OutgoingWrites outgoing;
     private volatile boolean peerMapsUs;
     private volatile boolean ended;
     private volatile boolean settled;
     private volatile String reason = "not probed yet";
     private volatile long probeAgainAtNanos = System.nanoTime();
+    // Guarded by this.
+    private @Nullable IncomingWrites incoming;
+    private @Nullable SharedPage ownPage;
+    private int ownMailbox = NO_MAILBOX;
 
     PeerLink(UUID peer) {
         this.peer = peer;
@@ -52,9 +59,27 @@ final class PeerLink {
     }
 
     PathReport report() {
-        PathReport.Kind reads = attached() ? PathReport.Kind.SHARED_MEMORY : PathReport.Kind.TCP;
-        // The owner checks each write itself, so they go by TCP whatever is mapped.
-        return new PathReport(reads, PathReport.Kind.TCP, attached() ? "" : reason);
+        if (!attached()) {
+            return new PathReport(PathReport.Kind.TCP, PathReport.Kind.TCP, reason);
+        }
+        return served()
+                ? new PathReport(PathReport.Kind.SHARED_MEMORY, PathReport.Kind.SHARED_MEMORY, "")
+                : new PathReport(
+                        PathReport.Kind.SHARED_MEMORY,
+                        PathReport.Kind.TCP,
+                        "writes: " + (peerMapsUs ? "the peer serves none by shared memory" : "nothing here is shared"));
+    }
+
+    /** Whether the peer copies what this engine wants written. */
+    private boolean served() {
+        OutgoingWrites writes = outgoing;
+        return writes != null && writes.served();
+    }
+
+    /** The way of writes by shared memory, or null. */
+    @Nullable
+    OutgoingWrites outgoing() {
+        return outgoing;
     }
 
     /** Whether the peer has read our page. */
@@ -67,7 +92,7 @@ final class PeerLink {
 
     /** Whether the caller is to probe now; it owes {@link #probed}. */
     boolean startProbe(boolean sharing) {
-        boolean wanted = !ended && (page == null || (sharing && !peerMapsUs));
+        boolean wanted = !ended && (page == null || (sharing && !(peerMapsUs && served())));
         return wanted && System.nanoTime() - probeAgainAtNanos >= 0 && probing.compareAndSet(false, true);
     }
 
@@ -94,6 +119,61 @@ final class PeerLink {
         }
         page = mapped;
         return true;
+    }
+
+    // ----------------------------------------------------------------------------------------------------------
+    // writes
+
+    /** The mailbox for the peer in this engine's page, allocated at the first call; NO_MAILBOX when there is none. */
+    synchronized int mailbox(SharedPage own) {
+        if (ownMailbox == NO_MAILBOX && !ended) {
+            ownMailbox = own.allocate(peer);
+            ownPage = own;
+        }
+        return ownMailbox;
+    }
+
+    /** From now on writes go both ways by shared memory, if both have a mailbox for the other. */
+    synchronized void bind(int theirMailbox, IncomingWrites.Services services) {
+        MappedPage from = page;
+        SharedPage own = ownPage;
+        boolean possible = from != null && own != null && ownMailbox != NO_MAILBOX && !ended && outgoing == null;
+        if (!possible || from == null || own == null || !SharedPageDescriptor.isMailbox(theirMailbox)) {
+            return;
+        }
+        if (use(from, own)) {
+            outgoing = new OutgoingWrites(own, ownMailbox, from, theirMailbox);
+        }
+        if (outgoing != null && use(from, own)) {
+            IncomingWrites started = new IncomingWrites(services, this, own, ownMailbox, from, theirMailbox);
+            started.start();
+            incoming = started;
+        }
+    }
+
+    private static boolean use(MappedPage from, SharedPage own) {
+        if (from.uses().acquire()) {
+            if (own.uses().acquire()) {
+                return true;
+            }
+            from.uses().release();
+        }
+        return false;
+    }
+
+    /** Gives the mailbox back unless writes go by it. */
+    synchronized void releaseUnboundMailbox() {
+        SharedPage own = ownPage;
+        if (outgoing == null && ownMailbox != NO_MAILBOX && own != null) {
+            own.free(ownMailbox);
+            ownMailbox = NO_MAILBOX;
+        }
+    }
+
+    /** Whether the peer has begun anew since: it has another page or mailbox, or asks everybody to attach again. */
+    synchronized boolean outdated(int theirMailbox) {
+        MappedPage from = page;
+        return from != null && (!from.open() || (incoming != null && incoming.mailbox() != theirMailbox));
     }
 
     // ----------------------------------------------------------------------------------------------------------
@@ -158,6 +238,15 @@ final class PeerLink {
     /** Lets go of everything; copies under way end first. */
     synchronized void end() {
         ended = true;
+        if (incoming != null) {
+            incoming.stop();
+        }
+        OutgoingWrites writes = outgoing;
+        if (writes != null) {
+            writes.end();
+        } else {
+            releaseUnboundMailbox();
+        }
         for (MappedSegment segment : segments) {
             segment.uses().end();
         }

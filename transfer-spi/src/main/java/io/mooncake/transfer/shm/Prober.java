@@ -41,13 +41,20 @@ final class Prober implements AutoCloseable {
 
     private final ControlPlane control;
     private final ShmOwner owner;
+    private final IncomingWrites.Services services;
     private final Map<UUID, PeerLink> links;
     private final GonePeers gone;
     private final ThreadPoolExecutor background;
     private final ScheduledThreadPoolExecutor janitor;
     private boolean checking;
 
-    Prober(ControlPlane control, ShmOwner owner, Map<UUID, PeerLink> links, GonePeers gone) {
+    Prober(
+            ControlPlane control,
+            ShmOwner owner,
+            IncomingWrites.Services services,
+            Map<UUID, PeerLink> links,
+            GonePeers gone) {
+        this.services = services;
         this.gone = gone;
         this.control = control;
         this.owner = owner;
@@ -93,7 +100,8 @@ final class Prober implements AutoCloseable {
         long again = PROBE_AGAIN_NANOS;
         boolean mapsUs = false;
         try {
-            ShmFrameDescriptor.Page own = owner.page();
+            SharedPage shown = owner.shown();
+            ShmFrameDescriptor.Page own = owner.page(shown == null ? PeerLink.NO_MAILBOX : link.mailbox(shown));
             requireKnown(peer.incarnation());
             byte[] asked = ShmFrameDescriptor.encodeAttach(new ShmFrameDescriptor.Attach(HostIdentity.own(), own));
             ShmFrameDescriptor.Attached answer =
@@ -106,30 +114,39 @@ final class Prober implements AutoCloseable {
                 reason = link.attached() ? "" : "the peer shares no memory";
             } else {
                 reason = link.attached() ? "" : map(link, answer.page());
+                if (mapsUs) {
+                    link.bind(answer.page().mailbox(), services);
+                }
             }
         } catch (MooncakeException e) {
             reason = String.valueOf(e.getMessage());
         } catch (RuntimeException e) {
             reason = e.toString();
         }
+        link.releaseUnboundMailbox();
         if (link.probed(reason, again, mapsUs)) {
             LOG.info("Transfers with {}: {}", peer.encode(), link.report());
         }
     }
 
     /** Answers a probe. */
-    byte[] attach(PeerLink link, byte[] payload) {
-        ShmFrameDescriptor.Attach asked = ShmFrameDescriptor.decodeAttach(payload);
+    byte[] attach(PeerLink link, ShmFrameDescriptor.Attach asked) {
         byte[] token = new byte[0];
         String reason = "";
         ShmFrameDescriptor.Page page = asked.page();
-        ShmFrameDescriptor.Page own = owner.page();
+        SharedPage shown = owner.shown();
+        // Before it is asked whether the peer is gone.
+        ShmFrameDescriptor.Page own = owner.page(PeerLink.NO_MAILBOX);
         requireKnown(link.peer());
         if (page != null && sameKernel(asked.bootId())) {
             try {
                 MappedPage mapped = MappedPage.open(page, link.peer());
                 token = mapped.token();
                 adopt(link, mapped, page);
+                if (shown != null && own != null && SharedPageDescriptor.isMailbox(page.mailbox())) {
+                    own = own.withMailbox(link.mailbox(shown));
+                    link.bind(page.mailbox(), services);
+                }
             } catch (MooncakeException e) {
                 reason = String.valueOf(e.getMessage());
             }
@@ -140,7 +157,7 @@ final class Prober implements AutoCloseable {
 
     /** Answers a probe for an engine that maps no memory of peers, but shares its own. */
     byte[] tell(UUID asking) {
-        ShmFrameDescriptor.Page own = owner.page();
+        ShmFrameDescriptor.Page own = owner.page(PeerLink.NO_MAILBOX);
         requireKnown(asking);
         return ShmFrameDescriptor.encodeAttached(new ShmFrameDescriptor.Attached(
                 HostIdentity.own(), own, new byte[0], "the engine is set to read over the network only"));

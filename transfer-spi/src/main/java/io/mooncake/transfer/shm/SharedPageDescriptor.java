@@ -14,6 +14,8 @@ package io.mooncake.transfer.shm;
  *    80  zero                      48 B
  *                                               40  bytes of the path                        i64
  *                                               48  path, UTF-8                            272 B
+ *
+ *     mailbox m at 24576 + 16384 m, m in 0..31, see {@link MailboxDescriptor}
  * </pre>
  *
  * Publication: a slot's fields are written before its region id, and the id is set to 0 before the registration ends; ids are never used
@@ -49,12 +51,26 @@ final class SharedPageDescriptor {
     private static final int FIRST_SLOT = 128;
     private static final int SLOT_BYTES = 320;
 
+    /** Peers of this machine that writes can go to and come from. */
+    static final int MAILBOXES = 32;
+
+    private static final int FIRST_MAILBOX = 24_576;
+
     /** Bytes of the page. */
-    static final int BYTES = FIRST_SLOT + SLOTS * SLOT_BYTES;
+    static final int BYTES = FIRST_MAILBOX + MAILBOXES * MailboxDescriptor.BYTES;
 
     private SharedPageDescriptor() {}
 
     static long slot(long page, int index) {
         return page + FIRST_SLOT + (long) index * SLOT_BYTES;
+    }
+
+    static boolean isMailbox(int index) {
+        return index >= 0 && index < MAILBOXES;
+    }
+
+    /** Where mailbox {@code index} starts in the page. */
+    static long mailbox(int index) {
+        return FIRST_MAILBOX + (long) index * MailboxDescriptor.BYTES;
     }
 }

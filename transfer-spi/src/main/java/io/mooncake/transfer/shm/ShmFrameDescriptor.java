@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * Payloads on the control plane by which peers find that they share memory, version 1, little-endian.
  *
  * <pre>
- * page      present u8, and when 1: device i64 | inode i64 | revocations i64 | SHA-256 of the token 32 B | path bytes u16, UTF-8
+ * page      present u8, and when 1: device i64 | inode i64 | revocations i64 | mailbox for the receiver i16, -1 where
+ *             there is none | SHA-256 of the token 32 B | path bytes u16, UTF-8
  * attach    version u8 | boot id bytes u8, ASCII | page of the asker
  * attached  version u8 | boot id bytes u8, ASCII | page of the answerer | token of the asker's page, read back: bytes u8 (0 or 32)
  *             | why there is none: bytes u16, UTF-8
@@ -40,8 +41,12 @@ final class ShmFrameDescriptor {
 
     private ShmFrameDescriptor() {}
 
-    /** Where an engine's page is. */
-    record Page(long device, long inode, long revocations, byte[] tokenHash, String path) {}
+    /** Where an engine's page is, and which of its mailboxes is for who is told. */
+    record Page(long device, long inode, long revocations, int mailbox, byte[] tokenHash, String path) {
+        Page withMailbox(int other) {
+            return new Page(device, inode, revocations, other, tokenHash, path);
+        }
+    }
 
     /** A decoded attach request. */
     record Attach(String bootId, @Nullable Page page) {}
@@ -53,7 +58,7 @@ final class ShmFrameDescriptor {
     record Opened(long generationOffset, long leftNanos) {}
 
     static byte[] encodeAttach(Attach attach) {
-        ByteBuffer to = buffer(2 + 255 + 59 + SharedPageDescriptor.MAX_PATH_BYTES);
+        ByteBuffer to = buffer(2 + 255 + 61 + SharedPageDescriptor.MAX_PATH_BYTES);
         to.put((byte) VERSION);
         putText(to, attach.bootId, 1);
         putPage(to, attach.page);
@@ -72,7 +77,7 @@ final class ShmFrameDescriptor {
     }
 
     static byte[] encodeAttached(Attached attached) {
-        ByteBuffer to = buffer(2 + 255 + 59 + SharedPageDescriptor.MAX_PATH_BYTES + 33 + 2 + MAX_REASON_BYTES);
+        ByteBuffer to = buffer(2 + 255 + 61 + SharedPageDescriptor.MAX_PATH_BYTES + 33 + 2 + MAX_REASON_BYTES);
         to.put((byte) VERSION);
         putText(to, attached.bootId, 1);
         putPage(to, attached.page);
@@ -176,6 +181,7 @@ final class ShmFrameDescriptor {
             to.putLong(page.device)
                     .putLong(page.inode)
                     .putLong(page.revocations)
+                    .putShort((short) page.mailbox)
                     .put(page.tokenHash);
             putText(to, page.path, 2);
         }
@@ -188,7 +194,8 @@ final class ShmFrameDescriptor {
         long device = from.getLong();
         long inode = from.getLong();
         long revocations = from.getLong();
-        return new Page(device, inode, revocations, take(from, HASH_BYTES), text(from, 2));
+        int mailbox = from.getShort();
+        return new Page(device, inode, revocations, mailbox, take(from, HASH_BYTES), text(from, 2));
     }
 
     private static void putText(ByteBuffer to, String text, int countBytes) {

@@ -78,8 +78,24 @@ final class ShmOwner implements AutoCloseable {
         }
     }
 
-    /** Where the page is. Ask whether the peer is gone after this, so that a later end of it shows in the count. */
-    ShmFrameDescriptor.@Nullable Page page() {
+    /** The page, or null while nothing is shared. */
+    @Nullable
+    SharedPage shown() {
+        return page;
+    }
+
+    /** Whether the page shows the region. */
+    boolean shares(int region) {
+        SharedPage shown = page;
+        return shown != null && shown.shows(region);
+    }
+
+    /**
+     * Where the page is. Ask whether the peer is gone after this, so that a later end of it shows in the count.
+     *
+     * @param mailbox the peer's, or -1
+     */
+    ShmFrameDescriptor.@Nullable Page page(int mailbox) {
         SharedPage shown = page;
         return shown == null
                 ? null
@@ -87,6 +103,7 @@ final class ShmOwner implements AutoCloseable {
                         shown.file().device(),
                         shown.file().inode(),
                         shown.revocations(),
+                        mailbox,
                         sha256(shown.token()),
                         shown.file().path().toString());
     }

@@ -16,6 +16,7 @@ import io.mooncake.transfer.internal.RawMemory;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.internal.StatusCodes;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.internal.TransferBatch.Slice;
 import io.mooncake.transfer.internal.Transport;
@@ -29,7 +30,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads out of the mapped memory of peers on this machine; everything else goes on to the transport behind it.
+ * Reads out of the mapped memory of peers on this machine, and has them read what is written to them; everything else goes on to the
+ * transport behind it.
  *
  * <p>A read copies on the calling thread under the owner's lease, verifies the private copy, fences, and then looks at three things that
  * only the owner writes: the generation of the range, the registration of the region, the state of the page. Peers are probed in the
@@ -43,10 +45,13 @@ public final class ShmTransport implements Transport {
     private final SafetyChecks checks;
     private final Counters counters;
     private final GonePeers gone;
+    private final RegionRegistry regions;
+    private final boolean reads;
     private final ShmOwner owner;
     private final Prober prober;
     private final ConcurrentHashMap<UUID, PeerLink> links = new ConcurrentHashMap<>();
     private final ThreadLocal<Copier> copiers = ThreadLocal.withInitial(Copier::new);
+    private final ThreadLocal<Outgoing> outgoing = ThreadLocal.withInitial(Outgoing::new);
     private volatile boolean closed;
 
     /**
@@ -70,10 +75,12 @@ public final class ShmTransport implements Transport {
         this.counters = counters;
         this.gone = gone;
         this.owner = new ShmOwner(incarnation, regions, capabilities, checks);
-        this.prober = new Prober(control, owner, links, gone);
-        control.handle(
-                Prober.ATTACH_SERVICE,
-                (from, payload) -> reads ? prober.attach(link(from), payload) : prober.tell(from));
+        this.regions = regions;
+        this.reads = reads;
+        IncomingWrites.Services services =
+                new IncomingWrites.Services(incarnation, regions, capabilities, checks, counters);
+        this.prober = new Prober(control, owner, services, links, gone);
+        control.handle(Prober.ATTACH_SERVICE, this::attach);
         control.handle(Prober.OPEN_SERVICE, owner::open);
     }
 
@@ -117,6 +124,20 @@ public final class ShmTransport implements Transport {
         }
     }
 
+    private byte[] attach(UUID peer, byte[] payload) {
+        if (!reads) {
+            return prober.tell(peer);
+        }
+        ShmFrameDescriptor.Attach asked = ShmFrameDescriptor.decodeAttach(payload);
+        PeerLink link = link(peer);
+        ShmFrameDescriptor.Page page = asked.page();
+        if (page != null && link.outdated(page.mailbox())) {
+            link.end();
+            link = link(peer);
+        }
+        return prober.attach(link, asked);
+    }
+
     private PeerLink link(UUID peer) {
         PeerLink link = links.get(peer);
         if (link == null || link.ended()) {
@@ -133,13 +154,16 @@ public final class ShmTransport implements Transport {
     @Override
     public void execute(PeerAddress peer, TransferBatch batch) {
         prepare(peer);
-        if (!batch.write()) {
-            PeerLink link = links.get(peer.incarnation());
-            if (link != null && link.attached()) {
+        PeerLink link = links.get(peer.incarnation());
+        if (link != null && link.attached()) {
+            OutgoingWrites writes = batch.write() ? link.outgoing() : null;
+            if (writes != null) {
+                write(writes, batch);
+            } else if (!batch.write()) {
                 read(peer, link, batch);
-                if (batch.done()) {
-                    return;
-                }
+            }
+            if (batch.done()) {
+                return;
             }
         }
         fallback.execute(peer, batch);
@@ -274,6 +298,68 @@ public final class ShmTransport implements Transport {
             segment.uses().release();
         }
         return segment != null;
+    }
+
+    // -------------------------------------------------------------------------------------------------------- writes
+
+    /** Has the peer copy what lies in shared memory; leaves the rest of the batch to others. */
+    private void write(OutgoingWrites writes, TransferBatch batch) {
+        if (!writes.awaitQuiet(batch)) {
+            endOf(batch);
+            return;
+        }
+        Outgoing out = outgoing.get();
+        while (fill(out, batch)) {
+            OutgoingWrites.Outcome outcome = out.count == 0 ? OutgoingWrites.Outcome.ANSWERED : writes.send(out, batch);
+            for (int i = 0; i < out.count; i++) {
+                if (outcome == OutgoingWrites.Outcome.ANSWERED && out.statuses[i] != MailboxDescriptor.NOT_SHARED) {
+                    written(out.slice(i), out.statuses[i], batch);
+                } else {
+                    batch.setAside(out.slice(i));
+                }
+            }
+            if (outcome == OutgoingWrites.Outcome.OVER) {
+                endOf(batch);
+                return;
+            }
+            if (outcome == OutgoingWrites.Outcome.NOT_SERVED) {
+                break;
+            }
+        }
+        batch.bringBack();
+    }
+
+    /** Takes the next slices; whether there were any. Those that aren't shared are set aside. */
+    private boolean fill(Outgoing out, TransferBatch batch) {
+        out.count = 0;
+        boolean any = false;
+        while (out.count < MailboxDescriptor.ENTRIES && batch.next(out.slice(out.count))) {
+            any = true;
+            Slice slice = out.slice(out.count);
+            Region region = regions.findAt(slice.localAddress(), slice.length());
+            if (region == null || !owner.shares(region.id())) {
+                batch.setAside(slice);
+            } else {
+                out.regions[out.count] = region.id();
+                out.offsets[out.count] = slice.localAddress() - region.address();
+                out.count++;
+            }
+        }
+        return any;
+    }
+
+    private void written(Slice slice, int code, TransferBatch batch) {
+        TransferStatus status = StatusCodes.status(code);
+        if (status == TransferStatus.COMPLETED) {
+            counters.writtenShm.add(slice.length());
+            batch.verified(slice);
+        } else {
+            batch.failed(slice, status == null ? TransferStatus.REFUSED : status);
+        }
+    }
+
+    private static void endOf(TransferBatch batch) {
+        batch.abort(Thread.currentThread().isInterrupted() ? TransferStatus.CANCELED : batch.deadlineStatus());
     }
 
     // -------------------------------------------------------------------------------------------------------- end

@@ -36,6 +36,11 @@ final class Uses {
         }
     }
 
+    /** Whether no more may start. */
+    boolean ended() {
+        return users.get() < 0;
+    }
+
     /** No new users. Idempotent. */
     void end() {
         while (true) {

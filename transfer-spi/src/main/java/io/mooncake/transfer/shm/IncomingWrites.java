@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.shm;
+
+import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.RawMemory;
+import io.mooncake.transfer.internal.Region;
+import io.mooncake.transfer.internal.RegionRegistry;
+import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.internal.StatusCodes;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Copies what one peer wants written out of that peer's mapped memory, on a thread of its own, see {@link MailboxDescriptor}. The checks are
+ * those of a write by TCP: before the first byte, between pieces and after the last one. The peer could change a request while it is
+ * worked on, so each field is read once.
+ *
+ * <p>Peers have a thread each, so none waits for another's copies. Data plane: allocates nothing once it runs, logs nothing.
+ */
+final class IncomingWrites {
+    private static final long SLEEP_NANOS = 200_000_000;
+    private static final long STOP_NANOS = 1_000_000_000;
+
+    /** What serves all peers of an engine. */
+    record Services(
+            UUID incarnation,
+            RegionRegistry regions,
+            Capabilities capabilities,
+            SafetyChecks checks,
+            Counters counters) {}
+
+    private final Services services;
+    private final PeerLink link;
+    private final SharedPage own;
+    private final MappedPage theirs;
+    private final int theirMailbox;
+    private final long theirOffset;
+    private final long ownOffset;
+    private final long asks;
+    private final long answers;
+    private final Capabilities.Verifier verifier;
+    private final long[] answered = new long[MailboxDescriptor.REQUESTS];
+    private final byte[] statuses = new byte[MailboxDescriptor.ENTRIES];
+    private final byte[] capability = new byte[Capabilities.BYTES];
+    private volatile boolean stopped;
+    private volatile boolean copying;
+
+    // The entry that is worked on.
+    private long request;
+    private long sequence;
+    private int regionId;
+    private int sourceRegion;
+    private long generation;
+    private long handleOffset;
+    private long handleLength;
+    private long expiresAtNanos;
+    private long offset;
+    private long length;
+    private long sourceOffset;
+    private boolean writable;
+
+    /**
+     * @param own this engine's page, of which this takes over one use, and in it the mailbox for the peer
+     * @param theirs the peer's page, of which this takes over one use, and in it the mailbox for this engine
+     */
+    IncomingWrites(
+            Services services, PeerLink link, SharedPage own, int ownMailbox, MappedPage theirs, int theirMailbox) {
+        this.services = services;
+        this.link = link;
+        this.own = own;
+        this.theirs = theirs;
+        this.theirMailbox = theirMailbox;
+        this.ownOffset = SharedPageDescriptor.mailbox(ownMailbox);
+        this.theirOffset = SharedPageDescriptor.mailbox(theirMailbox);
+        this.answers = own.file().address() + ownOffset;
+        this.asks = theirs.file().address() + theirOffset;
+        this.verifier = services.capabilities.verifier();
+    }
+
+    /** The peer's mailbox that this looks into. */
+    int mailbox() {
+        return theirMailbox;
+    }
+
+    void start() {
+        RawMemory.putLongVolatile(answers + MailboxDescriptor.SERVED, 1);
+        Thread thread = new Thread(this::run, "mooncake-write");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Ends it; when this returns nothing of the peer's is written any more. */
+    void stop() {
+        stopped = true;
+        long until = System.nanoTime() + STOP_NANOS;
+        while (copying && System.nanoTime() - until < 0) {
+            Thread.onSpinWait();
+        }
+    }
+
+    private void run() {
+        try {
+            while (!stopped) {
+                int seen = RawMemory.getIntVolatile(asks + MailboxDescriptor.DOORBELL);
+                boolean worked = false;
+                for (int i = 0; i < MailboxDescriptor.REQUESTS; i++) {
+                    worked |= serve(i);
+                }
+                if (!worked && !stopped) {
+                    theirs.file().awaitChange(theirOffset + MailboxDescriptor.DOORBELL, seen, SLEEP_NANOS);
+                }
+            }
+        } finally {
+            RawMemory.putLongVolatile(answers + MailboxDescriptor.SERVED, 0);
+            own.uses().release();
+            theirs.uses().release();
+        }
+    }
+
+    /** Whether there was something to do. */
+    private boolean serve(int index) {
+        request = asks + MailboxDescriptor.request(index);
+        sequence = RawMemory.getLongVolatile(request + MailboxDescriptor.REQUEST_SEQUENCE);
+        long id = Math.abs(sequence);
+        boolean forUs = RawMemory.getLongVolatile(asks + MailboxDescriptor.PEER)
+                        == services.incarnation.getMostSignificantBits()
+                && RawMemory.getLongVolatile(asks + MailboxDescriptor.PEER + 8)
+                        == services.incarnation.getLeastSignificantBits();
+        if (id == 0 || id == answered[index] || !forUs) {
+            return false;
+        }
+        long entries = RawMemory.getLong(request + MailboxDescriptor.REQUEST_ENTRIES);
+        for (int i = 0; i < MailboxDescriptor.ENTRIES && i < entries; i++) {
+            load(request + MailboxDescriptor.entry(i));
+            statuses[i] = sequence > 0 ? pull() : (byte) StatusCodes.code(TransferStatus.CANCELED);
+        }
+        answered[index] = id;
+        int answer = MailboxDescriptor.answer(index);
+        RawMemory.put(answers + answer + MailboxDescriptor.ANSWER_STATUSES, statuses);
+        RawMemory.putLongVolatile(answers + answer + MailboxDescriptor.ANSWER_SEQUENCE, id);
+        RawMemory.increment(answers + answer + MailboxDescriptor.ANSWER_ALARM);
+        own.file().wake(ownOffset + answer + MailboxDescriptor.ANSWER_ALARM);
+        return true;
+    }
+
+    private void load(long entry) {
+        long both = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_REGIONS);
+        regionId = (int) both;
+        sourceRegion = (int) (both >>> Integer.SIZE);
+        generation = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_GENERATION);
+        handleOffset = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_HANDLE_OFFSET);
+        handleLength = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_HANDLE_BYTES);
+        expiresAtNanos = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_EXPIRY);
+        offset = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_OFFSET);
+        length = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_BYTES);
+        sourceOffset = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_SOURCE_OFFSET);
+        writable = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_RIGHTS) == 1;
+        RawMemory.get(entry + MailboxDescriptor.ENTRY_CAPABILITY, capability);
+    }
+
+    /** The code for the entry that was loaded. */
+    private byte pull() {
+        @Nullable TransferStatus status = TransferStatus.REFUSED;
+        Region region = services.regions.find(regionId);
+        if (region != null && region.acquire()) {
+            try {
+                status = authorise(region);
+                if (status == TransferStatus.COMPLETED) {
+                    MappedSegment source = source();
+                    if (source == null) {
+                        return MailboxDescriptor.NOT_SHARED;
+                    }
+                    try {
+                        status = copy(region, source);
+                    } finally {
+                        source.uses().release();
+                    }
+                }
+            } finally {
+                region.release();
+            }
+        }
+        if (status == null) {
+            return MailboxDescriptor.NOT_SHARED;
+        }
+        if (status == TransferStatus.COMPLETED) {
+            services.counters.requestsServed.increment();
+            services.counters.bytesReceived.add(length);
+        } else {
+            services.counters.requestsRefused.increment();
+        }
+        return (byte) StatusCodes.code(status);
+    }
+
+    private TransferStatus authorise(Region region) {
+        boolean inside = region.containsRange(handleOffset, handleLength)
+                && offset >= 0
+                && length >= 1
+                && length <= handleLength
+                && offset <= handleLength - length;
+        if (!inside || !writable) {
+            return TransferStatus.REFUSED;
+        }
+        boolean granted = !services.checks.capability()
+                || verifier.verify(
+                        link.peer(),
+                        regionId,
+                        writable,
+                        generation,
+                        handleOffset,
+                        handleLength,
+                        expiresAtNanos,
+                        capability);
+        return granted ? stillGranted(region) : TransferStatus.REFUSED;
+    }
+
+    private TransferStatus stillGranted(Region region) {
+        if (RawMemory.getLongVolatile(request + MailboxDescriptor.REQUEST_SEQUENCE) != sequence) {
+            return TransferStatus.CANCELED;
+        }
+        if (services.checks.leaseExpiry() && System.nanoTime() - expiresAtNanos >= 0) {
+            return TransferStatus.LEASE_EXPIRED;
+        }
+        return services.checks.generation() && !region.current(handleOffset + offset, length, generation)
+                ? TransferStatus.STALE_GENERATION
+                : TransferStatus.COMPLETED;
+    }
+
+    /** The source's region with one use for the caller, or null when the range does not lie in shared memory of the peer. */
+    private @Nullable MappedSegment source() {
+        MappedSegment known = link.acquire(sourceRegion);
+        MappedSegment segment = known == null ? link.map(sourceRegion) : known;
+        if (segment == null || (segment.containsRange(sourceOffset, length) && segment.registered())) {
+            return segment;
+        }
+        segment.uses().release();
+        return null;
+    }
+
+    /** The outcome, or null when it was stopped. */
+    private @Nullable TransferStatus copy(Region region, MappedSegment source) {
+        long from = source.address() + sourceOffset;
+        long to = region.address() + handleOffset + offset;
+        for (long at = 0; at < length; at += Copier.PIECE_BYTES) {
+            // Looked at after copying is set, and who stops looks at copying after stopped is.
+            copying = true;
+            try {
+                if (stopped) {
+                    return null;
+                }
+                RawMemory.copy(from + at, to + at, Math.min(Copier.PIECE_BYTES, length - at));
+            } finally {
+                copying = false;
+            }
+            TransferStatus status = stillGranted(region);
+            if (status != TransferStatus.COMPLETED) {
+                return status;
+            }
+        }
+        return TransferStatus.COMPLETED;
+    }
+}
