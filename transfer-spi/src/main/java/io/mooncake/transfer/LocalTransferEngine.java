@@ -13,6 +13,8 @@ import io.mooncake.transfer.internal.LeaseTable;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.metadata.EngineRecord;
+import io.mooncake.transfer.metadata.MetadataStore;
 import io.mooncake.transfer.tcp.GonePeers;
 import io.mooncake.transfer.tcp.PeerAcceptor;
 import io.mooncake.transfer.tcp.PeerSockets;
@@ -24,9 +26,11 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,6 +43,7 @@ import org.slf4j.LoggerFactory;
 final class LocalTransferEngine implements TransferEngine {
     private static final Logger LOG = LoggerFactory.getLogger(LocalTransferEngine.class);
     private static final String NOTIFY_SERVICE = "mooncake.notify";
+    private static final long PUBLISH_MILLIS = 2000;
 
     private final TransferEngineConfig config;
     private final PeerAddress address;
@@ -55,6 +60,7 @@ final class LocalTransferEngine implements TransferEngine {
     private final Transfers transfers;
     private final Submissions submissions;
     private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile @Nullable Directory directory;
 
     LocalTransferEngine(TransferEngineConfig config, SafetyChecks wanted) {
         DirectViews.requireAvailable();
@@ -128,6 +134,38 @@ final class LocalTransferEngine implements TransferEngine {
             hosts.addAll(config.rails());
         }
         return sockets.listen(hosts, config.portFrom(), config.portTo(), used, plane, handler);
+    }
+
+    /** Makes the engine known under {@code name} in {@code store}, which closes with it. */
+    void publish(MetadataStore store, String name) {
+        Directory published = new Directory(store, control);
+        directory = published;
+        Map<String, String> attributes =
+                Map.of(EngineRecord.NAME, name, "protocol", config.protocol().text());
+        if (!published.publish(new EngineRecord(address, attributes), Deadline.ofMillis(PUBLISH_MILLIS))) {
+            LOG.info("Transfer engine {} is published when its metadata service answers", name);
+        }
+    }
+
+    @Override
+    public PeerAddress peer(String name, Deadline deadline) {
+        requireOpen();
+        return requireDirectory().require(name, deadline);
+    }
+
+    @Override
+    public List<EngineRecord> peers() {
+        return requireDirectory().engines();
+    }
+
+    private Directory requireDirectory() {
+        Directory present = directory;
+        if (present == null) {
+            throw new MooncakeException(
+                    MooncakeException.Code.ILLEGAL_STATE,
+                    "metadata: none (expected: an engine of TransferEngine.initialize)");
+        }
+        return present;
     }
 
     @Override
@@ -346,6 +384,11 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            Directory published = directory;
+            if (published != null) {
+                // First, so that nobody comes any more.
+                published.close();
+            }
             closeParts();
             LOG.info("Transfer engine {} closed", address.encode());
         }

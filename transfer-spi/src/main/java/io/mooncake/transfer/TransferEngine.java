@@ -2,6 +2,7 @@
 package io.mooncake.transfer;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.transfer.metadata.EngineRecord;
 import java.util.List;
 import java.util.UUID;
 
@@ -23,6 +24,54 @@ public interface TransferEngine extends AutoCloseable {
     static TransferEngine start(TransferEngineConfig config) {
         return EngineFactory.start(config);
     }
+
+    /**
+     * Starts an engine that others find by name, and that finds others.
+     *
+     * <pre>{@code
+     * // MOONCAKE_SECRET=... is set, the same on all machines.
+     * try (TransferEngine engine = TransferEngine.initialize("10.0.0.7", "etcd://10.0.0.1:2379", "auto", "")) {
+     *     engine.registerMemory(address, length, (offset, bytes, generation) -> true);
+     *     PeerAddress peer = engine.peer("10.0.0.8", Deadline.ofMillis(5000));
+     *     try (RemoteLease lease = engine.lease(peer, "pool", keys, Duration.ofSeconds(5), Deadline.ofMillis(1000))) {
+     *         TransferStatus[] ended =
+     *                 engine.read(lease, List.of(new ReadRequest(0, address)), Deadline.ofMillis(1000));
+     *     }
+     * }
+     * }</pre>
+     *
+     * <p>The cluster's secret comes from the system property {@code mooncake.secret} or the environment variable {@code MOONCAKE_SECRET}, 16..256
+     * characters. Clusters that share a metadata server tell themselves apart by {@code mooncake.cluster} or {@code MOONCAKE_CLUSTER},
+     * {@code default} where neither is set.
+     *
+     * @param localHostname name or address of an interface of this machine that peers can reach, and the engine's name: {@code host} or
+     *     {@code host:port} with the first port to try (47700 where there is none), an IPv6 address in brackets
+     * @param metadataServer {@code etcd://host:port[,host:port...]}; {@code ignite} for the one node of this process, with the plugin; or
+     *     {@code memory} for engines of one process
+     * @param protocol {@code auto}, {@code tcp}, {@code shm} or {@code rdma}, see {@link TransferProtocol}
+     * @param deviceName names of RDMA devices or network interfaces, parted by commas; empty: all active RDMA devices and the interface of
+     *     {@code localHostname}
+     * @throws io.mooncake.base.MooncakeException INVALID_ARGUMENT or CONFIGURATION, naming the value and what was expected; EXHAUSTED
+     *     when no port is free. That the metadata server can't be reached is no error: the engine is published when it can.
+     */
+    static TransferEngine initialize(String localHostname, String metadataServer, String protocol, String deviceName) {
+        return EngineFactory.initialize(localHostname, metadataServer, protocol, deviceName);
+    }
+
+    /**
+     * Finds a living engine by the name that it was {@linkplain #initialize initialized} with; asks it whether it is there.
+     *
+     * @throws io.mooncake.base.MooncakeException NOT_FOUND when there is none by the deadline; INVALID_ARGUMENT when several live under it;
+     *     ILLEGAL_STATE when this engine was started without metadata
+     */
+    PeerAddress peer(String name, Deadline deadline);
+
+    /**
+     * The engines of the cluster, this one included, as far as they are known now. Never blocks.
+     *
+     * @throws io.mooncake.base.MooncakeException ILLEGAL_STATE when this engine was started without metadata
+     */
+    List<EngineRecord> peers();
 
     /** Where peers reach this life of the engine. */
     PeerAddress address();

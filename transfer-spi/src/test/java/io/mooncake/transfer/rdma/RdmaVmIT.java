@@ -48,6 +48,7 @@ final class RdmaVmIT {
                         "--select-class=io.mooncake.transfer.RdmaTransferOnDevice",
                         "--select-class=io.mooncake.transfer.RdmaSafetyCheckOnDevice",
                         "--select-class=io.mooncake.transfer.RdmaRevocationOnDevice",
+                        "--select-class=io.mooncake.transfer.RdmaPathsOnDevice",
                         "--select-class=io.mooncake.transfer.RdmaFaultOnDevice"));
         Path log = folder.resolve("vm.log");
         int rc = run(log, RUN_SECONDS + 30, "run", Integer.toString(RUN_SECONDS), script.toString());
