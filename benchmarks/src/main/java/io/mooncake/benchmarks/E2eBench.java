@@ -28,6 +28,7 @@ import java.util.function.Predicate;
  * fast mode with prompts that share a part of a block.
  */
 final class E2eBench implements Bench {
+    private static final int DEFAULT_RUNS = 10;
     private static final int NODES = 2;
     private static final int PREFIX_TOKENS = 1_024;
     private static final int SUFFIX_TOKENS = 32;
@@ -48,7 +49,13 @@ final class E2eBench implements Bench {
     }
 
     @Override
-    public BenchmarkReport run(Settings settings, Terminal terminal) throws IOException, InterruptedException {
+    public boolean needsModel() {
+        return true;
+    }
+
+    @Override
+    public BenchmarkReport run(Settings asked, Terminal terminal) throws IOException, InterruptedException {
+        Settings settings = asked.runs() > 0 ? asked : asked.withRuns(DEFAULT_RUNS);
         Exact exact = exact(settings, terminal);
         Fast fast = fast(settings, terminal);
         List<BenchmarkResult> results = new ArrayList<>(exact.results());

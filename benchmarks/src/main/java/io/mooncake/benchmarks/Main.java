@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.benchmarks;
 
+import io.mooncake.base.ByteSize;
+import io.mooncake.benchmarks.transfer.TransferBench;
 import io.mooncake.examples.cli.Home;
 import io.mooncake.examples.cli.Refusal;
 import io.mooncake.examples.cli.Terminal;
@@ -11,6 +13,7 @@ import io.mooncake.ignite.config.ConfigurationNames;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -29,7 +32,9 @@ import picocli.CommandLine.Spec;
         description = "Measures one thing, prints a table and writes JSON. A missed target is a result, not a failure.",
         mixinStandardHelpOptions = true)
 public final class Main implements Callable<Integer> {
-    private static final List<Bench> BENCHES = List.of(new E2eBench());
+    private static final List<Bench> BENCHES = List.of(new E2eBench(), new TransferBench());
+
+    private static final long MAX_SIZE = 64L << 20;
 
     @Parameters(arity = "0..1", paramLabel = "NAME", description = "Name of the benchmark; without it, all are listed.")
     private @Nullable String name;
@@ -46,9 +51,31 @@ public final class Main implements Callable<Integer> {
     @Option(
             names = "--runs",
             paramLabel = "N",
-            defaultValue = "10",
-            description = "Measurements of each figure, 5..1000 (${DEFAULT-VALUE}).")
-    private int runs;
+            description = "Measurements of each figure, 5..1000 (default: e2e 10, transfer 7).")
+    private @Nullable Integer runs;
+
+    @Option(names = "--quick", description = "Shorter measurements: about a minute.")
+    private boolean quick;
+
+    @Option(
+            names = "--transport",
+            paramLabel = "NAME",
+            split = ",",
+            description = "Transports of the transfer benchmark: tcp, shm, rdma (default: all).")
+    private @Nullable List<String> transports;
+
+    @Option(
+            names = "--sizes",
+            paramLabel = "SIZE",
+            split = ",",
+            description = "Sizes of the transfers (default: 8,4KiB,64KiB,1MiB,16MiB,64MiB).")
+    private @Nullable List<String> sizes;
+
+    @Option(
+            names = "--peer",
+            paramLabel = "NAME",
+            description = "Measures the transfers of another product beside: mooncake.")
+    private @Nullable String peer;
 
     @Spec
     @SuppressWarnings("NullAway.Init") // set by picocli
@@ -58,6 +85,11 @@ public final class Main implements Callable<Integer> {
 
     public static void main(String[] args) {
         System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), args));
+    }
+
+    /** The names of all benchmarks. */
+    public static List<String> names() {
+        return BENCHES.stream().map(Bench::name).toList();
     }
 
     static int run(PrintWriter out, PrintWriter err, String... args) {
@@ -90,18 +122,51 @@ public final class Main implements Callable<Integer> {
                             + hint);
             return UsageErrors.USAGE;
         }
-        if (runs < 5 || runs > 1_000) {
-            throw new Refusal("--runs: " + runs + " (expected: 5..1000)");
-        }
-        return measure(bench, requireModel(), out);
+        return measure(bench, settings(bench), out);
     }
 
-    private int measure(Bench bench, Path file, PrintWriter out) throws Exception {
+    private Bench.Settings settings(Bench bench) {
+        if (runs != null && (runs < 5 || runs > 1_000)) {
+            throw new Refusal("--runs: " + runs + " (expected: 5..1000)");
+        }
+        List<String> chosen = transports == null ? TransferBench.TRANSPORTS : transports;
+        chosen.forEach(one -> requireOneOf("--transport", one, TransferBench.TRANSPORTS));
+        if (peer != null) {
+            requireOneOf("--peer", peer, TransferBench.PEERS);
+        }
+        List<Long> bytes = new ArrayList<>();
+        for (String size : sizes == null ? List.<String>of() : sizes) {
+            bytes.add(requireSize(size));
+        }
+        return new Bench.Settings(
+                bench.needsModel() ? requireModel() : Path.of(""), runs == null ? 0 : runs, quick, chosen, bytes, peer);
+    }
+
+    private static void requireOneOf(String option, String value, List<String> valid) {
+        if (!valid.contains(value)) {
+            String hint = ConfigurationNames.nearest(value, valid)
+                    .map(near -> "; did you mean " + near + "?")
+                    .orElse("");
+            throw new Refusal(option + ": " + value + " (expected: " + String.join(", ", valid) + ")" + hint);
+        }
+    }
+
+    private static long requireSize(String text) {
+        long size = ByteSize.parse("--sizes", text);
+        if (size < Long.BYTES || size > MAX_SIZE || Long.bitCount(size) != 1) {
+            throw new Refusal("--sizes: " + text + " (expected: powers of two, 8..64MiB)");
+        }
+        return size;
+    }
+
+    private int measure(Bench bench, Bench.Settings settings, PrintWriter out) throws Exception {
         LogFile.use(Home.folder("target/bench/logs/client.log"));
         Terminal terminal = Terminal.standard();
-        BenchmarkReport report = bench.run(new Bench.Settings(file, runs), terminal);
+        BenchmarkReport report = bench.run(settings, terminal);
         terminal.endProgress();
-        report.table().forEach(out::println);
+        if (!bench.showsResults()) {
+            report.table().forEach(out::println);
+        }
         if (json != null) {
             report.write(json);
             out.println("JSON: " + json);

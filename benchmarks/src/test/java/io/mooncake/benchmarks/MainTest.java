@@ -21,7 +21,7 @@ final class MainTest {
     @Test
     void run_unknownBenchmark_exitsTwoWithTheList() {
         assertThat(run("e3e")).isEqualTo(2);
-        assertThat(err.toString()).contains("Unknown benchmark: e3e (expected: e2e); did you mean e2e?");
+        assertThat(err.toString()).contains("Unknown benchmark: e3e (expected: e2e, transfer); did you mean e2e?");
     }
 
     @Test
@@ -34,6 +34,16 @@ final class MainTest {
     void run_noName_listsTheBenchmarks() {
         assertThat(run()).isZero();
         assertThat(out.toString()).contains("e2e");
+    }
+
+    @Test
+    void run_wrongTransportPeerOrSize_isRefusedWithWhatThereIs() {
+        assertThat(run("transfer", "--transport", "tcp,shn")).isEqualTo(1);
+        assertThat(err.toString()).contains("--transport: shn (expected: tcp, shm, rdma); did you mean shm?");
+        assertThat(run("transfer", "--peer", "nixl")).isEqualTo(1);
+        assertThat(err.toString()).contains("--peer: nixl (expected: mooncake)");
+        assertThat(run("transfer", "--sizes", "8,100")).isEqualTo(1);
+        assertThat(err.toString()).contains("--sizes: 100 (expected: powers of two, 8..64MiB)");
     }
 
     @Test

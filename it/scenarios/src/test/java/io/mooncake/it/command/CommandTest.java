@@ -112,6 +112,15 @@ class CommandTest {
     }
 
     @Test
+    void bench_unknownName_isRefusedWithTheList() throws Exception {
+        Outcome outcome = mooncake(Map.of(), "bench", "trasnfer", "--quick");
+        assertThat(outcome.exitCode()).isEqualTo(2);
+        assertThat(outcome.text())
+                .contains("trasnfer", "expected: " + String.join(", ", Main.names()), "did you mean transfer?");
+        assertThat(outcome.took()).isLessThan(AT_ONCE);
+    }
+
+    @Test
     void options_ofEveryJavaCommand_areThoseTheScriptLetsThrough() throws Exception {
         assertThat(scriptOptions("demo")).isEqualTo(javaOptions(DemoCommand.class));
         assertThat(scriptOptions("node")).isEqualTo(javaOptions(NodeCommand.class));
