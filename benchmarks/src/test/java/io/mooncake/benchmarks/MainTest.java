@@ -21,7 +21,8 @@ final class MainTest {
     @Test
     void run_unknownBenchmark_exitsTwoWithTheList() {
         assertThat(run("e3e")).isEqualTo(2);
-        assertThat(err.toString()).contains("Unknown benchmark: e3e (expected: e2e, transfer); did you mean e2e?");
+        assertThat(err.toString())
+                .contains("Unknown benchmark: e3e (expected: e2e, ignite-messages, transfer); did you mean e2e?");
     }
 
     @Test
