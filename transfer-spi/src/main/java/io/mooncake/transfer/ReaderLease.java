@@ -2,6 +2,7 @@
 package io.mooncake.transfer;
 
 import io.mooncake.transfer.internal.LeaseFrameDescriptor.Reply;
+import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -12,6 +13,7 @@ final class ReaderLease implements RemoteLease {
     private final PeerAddress peer;
     private final long id;
     private final List<@Nullable Element> elements;
+    private final BitSet deferred;
     private final long endNanos;
     private final LeaseReleaser releaser;
     private final AtomicLong copiedBytes = new AtomicLong();
@@ -27,6 +29,7 @@ final class ReaderLease implements RemoteLease {
         this.peer = peer;
         this.id = reply.lease();
         this.elements = reply.elements();
+        this.deferred = reply.deferred();
         this.endNanos = askedAtNanos + reply.termNanos();
         this.releaser = releaser;
     }
@@ -57,6 +60,11 @@ final class ReaderLease implements RemoteLease {
     @Override
     public @Nullable Element element(int index) {
         return elements.get(index);
+    }
+
+    @Override
+    public boolean deferred(int index) {
+        return deferred.get(index);
     }
 
     @Override

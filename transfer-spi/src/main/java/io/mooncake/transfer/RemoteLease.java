@@ -20,6 +20,9 @@ public interface RemoteLease extends AutoCloseable {
     @Nullable
     Element element(int index);
 
+    /** Whether key {@code index} was left out because the owner's reply was full: it holds it, and a further request may bring it. */
+    boolean deferred(int index);
+
     /** Whether the reader may no longer rely on it. */
     boolean expired();
 

@@ -133,7 +133,8 @@ final class BlockFetcher {
         for (int index = from; index < end; index++) {
             RemoteLease.Element element = lease.element(index - from);
             if (element == null) {
-                return MissReason.LEASE_REFUSED;
+                // What the reply had no room for is asked for by the next batch, once something has arrived.
+                return lease.deferred(index - from) && index > from ? MissReason.NONE : MissReason.LEASE_REFUSED;
             }
             BlockKey key = wanted.keys().get(index);
             BlockKey parent = wanted.parent(index);

@@ -10,15 +10,17 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Payloads of lease requests, replies and releases on the control plane, version 2, little-endian.
+ * Payloads of lease requests, replies and releases on the control plane, version 3, little-endian.
  *
  * <pre>
  * request   version u8 | namespace bytes u8, UTF-8 | term in ns i64 | keys u16 | each: bytes u16, key
- * reply     version u8 | lease i64 | granted term in ns i64 | keys u16 | each: granted u8, and when 1:
+ * reply     version u8 | lease i64 | granted term in ns i64 | keys u16 | each: granted u8 (0 no, 1 yes, 2 held, but the reply was
+ *             full: ask again), and when 1:
  *             region i32 | generation i64 | offset i64 | length i64 | expiry i64 | capability 32 B
  *             segment length i32 | segments i32, CRC32C each i32 | description bytes i32, description
  *             offset of the generation's word in the region i64, the smallest i64 where none is published
@@ -31,7 +33,10 @@ public final class LeaseFrameDescriptor {
     /** Most keys of a request. */
     public static final int MAX_KEYS = 4096;
 
-    static final int VERSION = 2;
+    static final int VERSION = 3;
+    private static final int REFUSED = 0;
+    private static final int GRANTED = 1;
+    private static final int DEFERRED = 2;
     static final int MAX_KEY_BYTES = 1024;
     static final int MAX_DESCRIPTION_BYTES = 64 << 10;
     static final int REPLY_HEADER_BYTES = 19;
@@ -43,7 +48,7 @@ public final class LeaseFrameDescriptor {
     public record Request(String namespace, long termNanos, List<byte[]> keys) {}
 
     /** A decoded reply. */
-    public record Reply(long lease, long termNanos, List<@Nullable Element> elements) {}
+    public record Reply(long lease, long termNanos, List<@Nullable Element> elements, BitSet deferred) {}
 
     /** Encodes a request; its limits are the caller's to keep, and checked here. */
     public static byte[] encodeRequest(String namespace, long termNanos, List<byte[]> keys) {
@@ -100,7 +105,8 @@ public final class LeaseFrameDescriptor {
             long termNanos,
             List<LeaseSource.@Nullable Pin> pins,
             @Nullable RemoteHandle[] handles,
-            long[] generationOffsets) {
+            long[] generationOffsets,
+            BitSet deferred) {
         int bytes = REPLY_HEADER_BYTES;
         for (LeaseSource.Pin pin : pins) {
             bytes += pin == null ? 1 : elementBytes(pin);
@@ -111,10 +117,10 @@ public final class LeaseFrameDescriptor {
             LeaseSource.Pin pin = pins.get(i);
             RemoteHandle handle = handles[i];
             if (pin == null || handle == null) {
-                to.put((byte) 0);
+                to.put((byte) (deferred.get(i) ? DEFERRED : REFUSED));
                 continue;
             }
-            to.put((byte) 1).putInt(handle.region()).putLong(handle.generation());
+            to.put((byte) GRANTED).putInt(handle.region()).putLong(handle.generation());
             to.putLong(handle.offset()).putLong(handle.length()).putLong(handle.expiresAtNanos());
             to.put(handle.capability()).putInt(pin.segmentLength()).putInt(pin.checksums().length);
             for (int checksum : pin.checksums()) {
@@ -133,11 +139,17 @@ public final class LeaseFrameDescriptor {
             int count = from.getShort() & 0xffff;
             requireCount(count, from.remaining(), 1);
             List<@Nullable Element> elements = new ArrayList<>(count);
+            BitSet deferred = new BitSet();
             for (int i = 0; i < count; i++) {
-                elements.add(from.get() == 0 ? null : element(from));
+                int granted = from.get();
+                if (granted < REFUSED || granted > DEFERRED) {
+                    throw corrupt("granted: " + granted, null);
+                }
+                elements.add(granted == GRANTED ? element(from) : null);
+                deferred.set(i, granted == DEFERRED);
             }
             requireEnd(from);
-            return new Reply(lease, term, elements);
+            return new Reply(lease, term, elements, deferred);
         } catch (BufferUnderflowException e) {
             throw corrupt("lease reply", e);
         }

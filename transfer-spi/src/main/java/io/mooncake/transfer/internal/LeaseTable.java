@@ -8,6 +8,7 @@ import io.mooncake.transfer.LeaseSource.Pin;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.internal.LeaseFrameDescriptor.Request;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -98,6 +99,7 @@ public final class LeaseTable implements AutoCloseable {
         }
         RemoteHandle[] handles = new RemoteHandle[pins.size()];
         long[] generationOffsets = new long[pins.size()];
+        BitSet deferred = new BitSet();
         List<Pin> kept = new ArrayList<>(pins.size());
         long expiresAt = System.nanoTime() + term;
         int bytes = LeaseFrameDescriptor.REPLY_HEADER_BYTES + pins.size();
@@ -110,7 +112,8 @@ public final class LeaseTable implements AutoCloseable {
             generationOffsets[i] = region.generationOffset(pin.offset(), pin.length());
             bytes += LeaseFrameDescriptor.elementBytes(pin);
             if (bytes > ControlPlane.MAX_PAYLOAD_BYTES) {
-                // What does not fit into one reply is refused; the reader may ask again.
+                // What does not fit into one reply is left out and marked, so that the reader asks again.
+                deferred.set(i);
                 pins.set(i, null);
                 closeQuietly(pin);
                 continue;
@@ -120,7 +123,7 @@ public final class LeaseTable implements AutoCloseable {
             kept.add(pin);
         }
         long lease = ids.incrementAndGet();
-        byte[] reply = LeaseFrameDescriptor.encodeReply(lease, term, pins, handles, generationOffsets);
+        byte[] reply = LeaseFrameDescriptor.encodeReply(lease, term, pins, handles, generationOffsets, deferred);
         granted.put(lease, new Granted(holder, kept));
         counters.leasesGranted.add(kept.size());
         if (closed) {

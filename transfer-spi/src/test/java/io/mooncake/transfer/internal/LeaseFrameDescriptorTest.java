@@ -9,6 +9,7 @@ import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.RemoteLease.Element;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
@@ -19,8 +20,8 @@ import org.junit.jupiter.api.Test;
 /** The lease payloads do not change, and no bytes upset their decoders. */
 final class LeaseFrameDescriptorTest {
     private static final String REQUEST =
-            "02" + "02" + "6b76" + "00ca9a3b00000000" + "0200" + "0300" + "010203" + "0000";
-    private static final String REPLY = "02" + "0700000000000000" + "00e1f50500000000" + "0200" + "00" + "01"
+            "03" + "02" + "6b76" + "00ca9a3b00000000" + "0200" + "0300" + "010203" + "0000";
+    private static final String REPLY = "03" + "0700000000000000" + "00e1f50500000000" + "0300" + "00" + "02" + "01"
             + "05000000"
             + "0600000000000000" + "0010000000000000" + "1000000000000000" + "2a00000000000000" + "ab".repeat(32)
             + "08000000" + "02000000" + "01000000" + "ffffffff" + "01000000" + "58"
@@ -44,9 +45,11 @@ final class LeaseFrameDescriptorTest {
         byte[] capability = new byte[32];
         Arrays.fill(capability, (byte) 0xab);
         RemoteHandle handle = new RemoteHandle(5, 6, 4096, 16, false, 42, capability);
-        List<@Nullable Pin> pins = new ArrayList<>(Arrays.asList(null, pin));
+        BitSet deferred = new BitSet();
+        deferred.set(1);
+        List<@Nullable Pin> pins = new ArrayList<>(Arrays.asList(null, null, pin));
         return LeaseFrameDescriptor.encodeReply(
-                7, 100_000_000, pins, new RemoteHandle[] {null, handle}, new long[] {0, 40});
+                7, 100_000_000, pins, new RemoteHandle[] {null, null, handle}, new long[] {0, 0, 40}, deferred);
     }
 
     private static byte[] request() {
@@ -58,7 +61,7 @@ final class LeaseFrameDescriptorTest {
         assertThat(HexFormat.of().formatHex(request())).isEqualTo(REQUEST);
         assertThat(HexFormat.of().formatHex(reply())).isEqualTo(REPLY);
         assertThat(HexFormat.of().formatHex(LeaseFrameDescriptor.encodeRelease(3, 5)))
-                .isEqualTo("0203000000000000000500000000000000");
+                .isEqualTo("0303000000000000000500000000000000");
     }
 
     @Test
@@ -71,7 +74,9 @@ final class LeaseFrameDescriptorTest {
                 LeaseFrameDescriptor.decodeReply(HexFormat.of().parseHex(REPLY));
         assertThat(reply.lease()).isEqualTo(7);
         assertThat(reply.elements().get(0)).isNull();
-        Element element = reply.elements().get(1);
+        assertThat(reply.elements().get(1)).isNull();
+        assertThat(reply.deferred().stream()).containsExactly(1);
+        Element element = reply.elements().get(2);
         assertThat(element.checksums()).containsExactly(1, -1);
         assertThat(element.handle().generation()).isEqualTo(6);
     }
