@@ -73,8 +73,8 @@ final class LocalTransferEngine implements TransferEngine {
                 wanted.capability());
         UUID incarnation = UUID.randomUUID();
         this.leases = new LeaseTable(capabilities, regions, counters, config.maxLeaseMillis());
-        this.sockets =
-                new PeerSockets(ClusterKey.ofSecret(config.secret()), incarnation, checks.incarnation(), counters);
+        this.sockets = new PeerSockets(
+                ClusterKey.ofSecret(config.secret()), incarnation, checks.incarnation(), counters, config.tls());
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
         this.leaseClient = new LeaseClient(control);
         this.tcp = new TcpTransport(
@@ -368,6 +368,11 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public void peerBack(UUID incarnation) {
         gone.remove(incarnation);
+    }
+
+    @Override
+    public Map<RefusalCause, Long> refusals() {
+        return counters.refusals();
     }
 
     @Override

@@ -4,6 +4,7 @@ package io.mooncake.transfer;
 import io.mooncake.base.Deadline;
 import io.mooncake.transfer.metadata.EngineRecord;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 
 /**
@@ -234,6 +235,13 @@ public interface TransferEngine extends AutoCloseable {
 
     /** Counters since start. */
     TransferStatistics statistics();
+
+    /**
+     * Requests of peers over TCP that this engine refused since its start, by cause; every cause is there. A peer that is refused more than
+     * 1,000 times a second is slowed down, then cut and kept out of the data plane for ten seconds; refusals that honest peers meet weigh
+     * an eighth.
+     */
+    Map<RefusalCause, Long> refusals();
 
     /** Stops serving, waits for transfers in flight (bounded), closes all sockets and threads. Idempotent. */
     @Override

@@ -98,10 +98,19 @@ final class StrangersTest {
         Random random = new Random(seed);
         List<byte[]> inputs = new ArrayList<>();
         for (String text : new String[] {
-            "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\u0016\u0003\u0001\u0002\u0000\u0001", "SSH-2.0-x\r\n",
-                    "*1\r\n$4\r\nPING\r\n",
-            "\u00ac\u00ed\u0000\u0005sr", "\r\n", "MKT",
-                    "\u00ff\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0001\u007f\u0003"
+            "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+            "\u0016\u0003\u0001\u0002\u0000\u0001",
+            "SSH-2.0-x\r\n",
+            "*1\r\n$4\r\nPING\r\n",
+            "\u00ac\u00ed\u0000\u0005sr",
+            "\r\n",
+            "MKT",
+            "INFO\r\n",
+            "\u0003\u0000\u0000\u0013\u000e\u00e0",
+            "\u0000\u0000\u0000\u0000",
+            "JRMI\u0000\u0002K",
+            "\u0080\u0000\u0000\u0028\u0000\u0000\u0000\u0001",
+            "\u00ff\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0001\u007f\u0003"
         }) {
             inputs.add(text.getBytes(StandardCharsets.ISO_8859_1));
         }
@@ -145,21 +154,45 @@ final class StrangersTest {
     }
 
     @Test
-    void silentSockets_aFlood_keepNobodyOut() throws Exception {
+    void silentAndSlowSockets_aFlood_keepNobodyOutAndAreCut() throws Exception {
+        int count = Boolean.getBoolean("mooncake.long") ? 5000 : 1000;
         List<Socket> silent = new ArrayList<>();
         try {
-            for (int i = 0; i < 300; i++) {
-                silent.add(new Socket("127.0.0.1", ports()[i % 3]));
+            long latest = System.nanoTime();
+            for (int i = 0; i < count; i++) {
+                Socket socket = new Socket("127.0.0.1", ports()[i % 3]);
+                silent.add(socket);
+                if (i % 2 == 0) {
+                    sendQuietly(socket, "MKT1");
+                }
+                latest = System.nanoTime();
+            }
+            try (TransferEngine late = TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET))) {
+                byte[] reply = late.control()
+                        .request(owner.address(), "ping", new byte[] {8}, soon())
+                        .toCompletableFuture()
+                        .get(20, TimeUnit.SECONDS);
+                assertThat(reply).containsExactly(8);
             }
             assertMemberIsServed();
             for (Socket socket : silent) {
                 socket.setSoTimeout(5500);
                 assertThat(readToEnd(socket)).isZero();
             }
+            assertThat(System.nanoTime() - latest).isLessThan(TimeUnit.SECONDS.toNanos(8));
         } finally {
             for (Socket socket : silent) {
                 socket.close();
             }
+        }
+    }
+
+    /** A stranger that the port has cut already is as good as silent. */
+    private static void sendQuietly(Socket socket, String text) {
+        try {
+            socket.getOutputStream().write(text.getBytes(StandardCharsets.US_ASCII));
+        } catch (IOException cut) {
+            return;
         }
     }
 

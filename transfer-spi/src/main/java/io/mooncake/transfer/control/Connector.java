@@ -3,10 +3,13 @@ package io.mooncake.transfer.control;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.tcp.HandshakeException;
+import io.mooncake.transfer.tcp.PeerChannel;
 import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.Plane;
+import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
@@ -35,7 +38,7 @@ final class Connector {
     void connect(PeerAddress peer, Plane plane, long deadlineNanos, Outcome outcome) {
         try {
             threads.execute(() -> shakeHands(peer, plane, deadlineNanos, outcome));
-        } catch (RejectedExecutionException e) {
+        } catch (RejectedExecutionException | OutOfMemoryError e) {
             loop.post(() -> outcome.connected(null, failure(MooncakeException.Code.EXHAUSTED, "too many connects")));
         }
     }
@@ -44,7 +47,7 @@ final class Connector {
         long now = System.nanoTime();
         long until = now + Math.min(MAX_CONNECT_NANOS, deadlineNanos - now);
         try {
-            SocketChannel channel = sockets.connect(peer, plane, until);
+            SocketChannel channel = handOver(peer, sockets.connect(peer, plane, until));
             if (!loop.post(() -> outcome.connected(channel, null))) {
                 Quietly.close(channel);
             }
@@ -62,6 +65,15 @@ final class Connector {
                                 PEER_UNREACHABLE -> MooncakeException.Code.PEER_UNREACHABLE;
                     };
             loop.post(() -> outcome.connected(null, failure(code, String.valueOf(e.getMessage()))));
+        }
+    }
+
+    private static SocketChannel handOver(PeerAddress peer, PeerChannel channel) throws HandshakeException {
+        try {
+            return channel.handOver();
+        } catch (IOException e) {
+            Quietly.close(channel);
+            throw new HandshakeException(TransferStatus.PEER_UNREACHABLE, peer.encode() + ": " + e);
         }
     }
 

@@ -5,28 +5,33 @@ import io.mooncake.transfer.internal.Quietly;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
+import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
-import org.zeromq.ZMQException;
 
 /**
  * The one thread that owns all JeroMQ sockets of an engine, which are not thread-safe. Others hand it tasks; a pipe wakes it.
  *
  * <p>{@code signalled} is set by whoever adds a task and cleared by the loop before it empties the queue, so that at most one byte is in
- * the pipe and no task is left behind. Whatever a task throws is logged once and costs that task only.
+ * the pipe and no task is left behind. Whatever a task, a message or a turn throws is counted and costs that one only.
  */
 final class ControlLoop implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ControlLoop.class);
     private static final int MAX_POLL_MILLIS = 1000;
     private static final int MAX_MESSAGES_A_TURN = 256;
     private static final long JOIN_MILLIS = 5000;
+    private static final long FAILURE_PAUSE_NANOS = 10_000_000L;
+    private static final long LOG_PAUSE_NANOS = 1_000_000_000L;
 
     /** What lives on the loop. */
     interface Actor {
@@ -47,12 +52,14 @@ final class ControlLoop implements AutoCloseable {
     private final AtomicBoolean signalled = new AtomicBoolean();
     private final Pipe wakeup;
     private final Thread thread;
+    private final LongAdder failures = new LongAdder();
     private volatile boolean closed;
 
     // Owned by the loop's thread.
     private final List<Polled> polled = new ArrayList<>();
     private final List<Actor> actors = new ArrayList<>();
     private boolean changed = true;
+    private long loggedAtNanos = System.nanoTime() - LOG_PAUSE_NANOS;
 
     ControlLoop(String name) throws IOException {
         ZmqAttachment.requireAvailable();
@@ -86,12 +93,24 @@ final class ControlLoop implements AutoCloseable {
         return true;
     }
 
-    /** Opens a socket that is polled. Loop only. */
-    ZMQ.Socket open(SocketType type, int highWaterMark, Receiver receiver) {
+    /**
+     * Opens a socket that is polled. Loop only.
+     *
+     * @param disconnected hears, on the loop, of each attached channel that has ended
+     */
+    ZMQ.Socket open(SocketType type, int highWaterMark, Receiver receiver, Consumer<SocketChannel> disconnected) {
         ZMQ.Socket socket = context.createSocket(type);
         socket.setLinger(0);
         socket.setHWM(highWaterMark);
         socket.setMaxMsgSize(ControlFrameDescriptor.MAX_FRAME_BYTES);
+        socket.setEventHook(
+                event -> {
+                    Object channel = event.getValue();
+                    if (channel instanceof SocketChannel ended) {
+                        post(() -> disconnected.accept(ended));
+                    }
+                },
+                ZMQ.EVENT_DISCONNECTED);
         polled.add(new Polled(socket, receiver));
         changed = true;
         return socket;
@@ -116,21 +135,26 @@ final class ControlLoop implements AutoCloseable {
         ZMQ.Poller poller = null;
         try {
             while (!closed) {
-                if (changed || poller == null) {
-                    if (poller != null) {
-                        poller.close();
+                try {
+                    if (changed || poller == null) {
+                        if (poller != null) {
+                            poller.close();
+                        }
+                        poller = poller();
                     }
-                    poller = poller();
-                }
-                poller.poll(pause());
-                drainWakeup(poller.pollin(0));
-                runTasks();
-                if (!changed) {
-                    receive(poller);
+                    poller.poll(pause());
+                    drainWakeup(poller.pollin(0));
+                    runTasks();
+                    if (!changed) {
+                        receive(poller);
+                    }
+                } catch (RuntimeException | IOException | Error e) {
+                    // Whatever it was, other peers still have their sockets: with a new poller, after a rest.
+                    failed("A turn of the control loop", e);
+                    changed = true;
+                    LockSupport.parkNanos(FAILURE_PAUSE_NANOS);
                 }
             }
-        } catch (ZMQException | IOException e) {
-            LOG.error("The control plane ends", e);
         } finally {
             closed = true;
             runTasks();
@@ -157,7 +181,11 @@ final class ControlLoop implements AutoCloseable {
         long pause = MAX_POLL_MILLIS;
         long now = System.nanoTime();
         for (Actor actor : List.copyOf(actors)) {
-            pause = Math.min(pause, actor.turn(now));
+            try {
+                pause = Math.min(pause, actor.turn(now));
+            } catch (RuntimeException | Error e) {
+                failed("A client's turn", e);
+            }
         }
         return tasks.isEmpty() && !changed ? Math.max(0, pause) : 0;
     }
@@ -178,8 +206,8 @@ final class ControlLoop implements AutoCloseable {
         while (task != null) {
             try {
                 task.run();
-            } catch (RuntimeException e) {
-                LOG.warn("A control task failed", e);
+            } catch (RuntimeException | Error e) {
+                failed("A control task", e);
             }
             task = tasks.poll();
         }
@@ -198,11 +226,26 @@ final class ControlLoop implements AutoCloseable {
                 }
                 try {
                     one.receiver.receive(one.socket, first);
-                } catch (RuntimeException e) {
-                    LOG.warn("A control message failed", e);
+                } catch (RuntimeException | Error e) {
+                    failed("A control message", e);
                 }
             }
         }
+    }
+
+    /** Counts, and logs at most one a second. */
+    private void failed(String what, Throwable e) {
+        failures.increment();
+        long now = System.nanoTime();
+        if (now - loggedAtNanos >= LOG_PAUSE_NANOS) {
+            loggedAtNanos = now;
+            LOG.warn("{} failed ({} so far)", what, failures.sum(), e);
+        }
+    }
+
+    /** Failures that the loop survived. */
+    long failures() {
+        return failures.sum();
     }
 
     /** Reads what is left of a message and returns its last part, or null when there is none. */

@@ -43,13 +43,7 @@ final class EventClient implements ControlLoop.Actor {
         this.connector = connector;
         this.peer = peer;
         this.checkIncarnation = checkIncarnation;
-        this.socket = loop.open(SocketType.SUB, HIGH_WATER_MARK, this::receive);
-        socket.setEventHook(
-                event -> {
-                    Object channel = event.getValue();
-                    loop.post(() -> disconnected(channel));
-                },
-                ZMQ.EVENT_DISCONNECTED);
+        this.socket = loop.open(SocketType.SUB, HIGH_WATER_MARK, this::receive, this::disconnected);
         loop.add(this);
     }
 
@@ -103,8 +97,8 @@ final class EventClient implements ControlLoop.Actor {
         retryLater();
     }
 
-    private void disconnected(@Nullable Object channel) {
-        if (attached != null && attached == channel) {
+    private void disconnected(SocketChannel channel) {
+        if (attached == channel) {
             attached = null;
             retryLater();
         }

@@ -64,13 +64,7 @@ final class RequestClient implements ControlLoop.Actor {
         this.connector = connector;
         this.peer = peer;
         this.checkIncarnation = checkIncarnation;
-        this.socket = loop.open(SocketType.DEALER, MAX_OUTSTANDING, this::receive);
-        socket.setEventHook(
-                event -> {
-                    Object channel = event.getValue();
-                    loop.post(() -> disconnected(channel));
-                },
-                ZMQ.EVENT_DISCONNECTED);
+        this.socket = loop.open(SocketType.DEALER, MAX_OUTSTANDING, this::receive, this::disconnected);
         loop.add(this);
     }
 
@@ -138,8 +132,8 @@ final class RequestClient implements ControlLoop.Actor {
         }
     }
 
-    private void disconnected(@Nullable Object channel) {
-        if (attached != null && attached == channel) {
+    private void disconnected(SocketChannel channel) {
+        if (attached == channel) {
             attached = null;
             failAll(MooncakeException.Code.PEER_UNREACHABLE, "the connection broke");
         }

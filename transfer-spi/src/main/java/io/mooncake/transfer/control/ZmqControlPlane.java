@@ -8,6 +8,7 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.control.ControlFrameDescriptor.Frame;
 import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.tcp.GonePeers;
+import io.mooncake.transfer.tcp.PeerChannel;
 import io.mooncake.transfer.tcp.PeerSockets;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
@@ -19,6 +20,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -37,7 +40,9 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     private static final int EVENT_HIGH_WATER_MARK = 512;
     private static final int HANDLER_THREADS = 4;
     private static final int MAX_HANDLER_TASKS = 8192;
+    /** Threads that connect at a time, at most two for each peer that does not answer. */
     private static final int MAX_CONNECTS = 1024;
+
     private static final long MAX_PUBLISH_BYTES = 64L << 20;
     private static final UUID NOBODY = new UUID(0, 0);
 
@@ -70,50 +75,53 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             throw new MooncakeException(MooncakeException.Code.EXHAUSTED, "control plane: " + e, e);
         }
         this.handlerThreads = pool("mooncake-handler", HANDLER_THREADS, MAX_HANDLER_TASKS);
-        this.connectThreads = pool("mooncake-connect", HANDLER_THREADS, MAX_CONNECTS);
+        // No queue: a peer that does not answer holds its own connects up, and nobody else's.
+        this.connectThreads = new ThreadPoolExecutor(
+                0, MAX_CONNECTS, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), threads("mooncake-connect"));
         this.connector = new Connector(loop, sockets, connectThreads);
         loop.post(() -> {
-            router = loop.open(SocketType.ROUTER, HIGH_WATER_MARK, this::asked);
-            forgetOnDisconnect(router);
-            publisher =
-                    loop.open(SocketType.XPUB, EVENT_HIGH_WATER_MARK, (socket, first) -> ControlLoop.lastPart(socket));
-            forgetOnDisconnect(publisher);
+            router = loop.open(SocketType.ROUTER, HIGH_WATER_MARK, this::asked, accepted::remove);
+            publisher = loop.open(
+                    SocketType.XPUB,
+                    EVENT_HIGH_WATER_MARK,
+                    (socket, first) -> ControlLoop.lastPart(socket),
+                    accepted::remove);
         });
     }
 
     private static ThreadPoolExecutor pool(String name, int threads, int queue) {
         ThreadPoolExecutor pool = new ThreadPoolExecutor(
-                threads, threads, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(queue), task -> {
-                    Thread thread = new Thread(task, name);
-                    thread.setDaemon(true);
-                    return thread;
-                });
+                threads, threads, 30, TimeUnit.SECONDS, new LinkedBlockingQueue<>(queue), threads(name));
         pool.allowCoreThreadTimeOut(true);
         return pool;
     }
 
-    private void forgetOnDisconnect(ZMQ.Socket socket) {
-        socket.setEventHook(
-                event -> {
-                    Object channel = event.getValue();
-                    if (channel instanceof SocketChannel) {
-                        accepted.remove(channel);
-                    }
-                },
-                ZMQ.EVENT_DISCONNECTED);
+    private static ThreadFactory threads(String name) {
+        return task -> {
+            Thread thread = new Thread(task, name);
+            thread.setDaemon(true);
+            return thread;
+        };
     }
 
     /** Takes an authenticated channel of the control port. */
-    public void acceptRequests(SocketChannel channel, UUID peer) {
+    public void acceptRequests(PeerChannel channel, UUID peer) {
         accept(channel, peer, false);
     }
 
     /** Takes an authenticated channel of the event port. */
-    public void acceptSubscriber(SocketChannel channel, UUID peer) {
+    public void acceptSubscriber(PeerChannel channel, UUID peer) {
         accept(channel, peer, true);
     }
 
-    private void accept(SocketChannel channel, UUID peer, boolean events) {
+    private void accept(PeerChannel stream, UUID peer, boolean events) {
+        SocketChannel channel;
+        try {
+            channel = stream.handOver();
+        } catch (IOException e) {
+            Quietly.close(stream);
+            return;
+        }
         boolean posted = !gone.contains(peer)
                 && loop.post(() -> {
                     ZMQ.Socket target = events ? publisher : router;

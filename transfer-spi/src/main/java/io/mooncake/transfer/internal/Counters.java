@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.internal;
 
+import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.TransferStatistics;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /** What an engine counts. Safe for all threads. */
@@ -21,6 +25,27 @@ public final class Counters {
     public final LongAdder leasesGranted = new LongAdder();
     public final LongAdder leasesEnded = new LongAdder();
     public final LongAdder authenticationFailures = new LongAdder();
+
+    private final LongAdder[] refusals = new LongAdder[RefusalCause.values().length];
+
+    public Counters() {
+        Arrays.setAll(refusals, i -> new LongAdder());
+    }
+
+    /** Counts a request of the data plane that was refused. */
+    public void refused(RefusalCause cause) {
+        requestsRefused.increment();
+        refusals[cause.ordinal()].increment();
+    }
+
+    /** Refused requests by cause; every cause is there. */
+    public Map<RefusalCause, Long> refusals() {
+        Map<RefusalCause, Long> counts = new EnumMap<>(RefusalCause.class);
+        for (RefusalCause cause : RefusalCause.values()) {
+            counts.put(cause, refusals[cause.ordinal()].sum());
+        }
+        return counts;
+    }
 
     /** A snapshot. */
     public TransferStatistics snapshot() {

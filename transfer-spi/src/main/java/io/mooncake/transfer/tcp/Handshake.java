@@ -16,7 +16,6 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.SocketChannel;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.UUID;
@@ -43,7 +42,7 @@ final class Handshake {
     }
 
     /** Connecting side: returns when the peer has proved the secret and that it is {@code expected}, and has been sent our proof. */
-    void connect(SocketChannel channel, Plane plane, UUID expected) throws IOException {
+    void connect(PeerChannel channel, Plane plane, UUID expected) throws IOException {
         ByteBuffer hello = buffer(HELLO_BYTES);
         HandshakeDescriptor.hello(hello, plane, own, expected, nonce());
         hello.put(AUTHENTICATED_BYTES, mac(helloKey, hello.array(), AUTHENTICATED_BYTES));
@@ -68,6 +67,7 @@ final class Handshake {
             throw new HandshakeException(
                     TransferStatus.STALE_INCARNATION, "peer: " + there + " (expected: " + expected + ")");
         }
+        channel.grantWriteCredit(HandshakeDescriptor.writeCreditBytes(challenge));
         write(
                 channel,
                 ByteBuffer.wrap(mac(connectKey, hello.array(), HELLO_BYTES, challenge.array(), CHALLENGE_BYTES)));
@@ -78,7 +78,7 @@ final class Handshake {
      *
      * @throws HandshakeException STALE_INCARNATION when a member looks for another life of us, else REFUSED
      */
-    UUID accept(SocketChannel channel, Plane plane) throws IOException {
+    UUID accept(PeerChannel channel, Plane plane) throws IOException {
         ByteBuffer hello = buffer(HELLO_BYTES);
         readFully(channel, hello, 4);
         readFully(channel, hello, HELLO_BYTES);
@@ -86,7 +86,12 @@ final class Handshake {
         ByteBuffer challenge = buffer(CHALLENGE_BYTES);
         if (!MessageDigest.isEqual(helloMac, tail(hello)) || hello.get(6) != plane.code()) {
             HandshakeDescriptor.challenge(
-                    challenge, MAX_VERSION, HandshakeDescriptor.STATUS_REFUSED, new UUID(0, 0), new byte[NONCE_BYTES]);
+                    challenge,
+                    MAX_VERSION,
+                    HandshakeDescriptor.STATUS_REFUSED,
+                    new UUID(0, 0),
+                    new byte[NONCE_BYTES],
+                    0);
             write(channel, challenge);
             throw new HandshakeException(TransferStatus.REFUSED, "wrong secret or plane");
         }
@@ -96,7 +101,8 @@ final class Handshake {
         } else if (checkIncarnation && !HandshakeDescriptor.uuid(hello, 24).equals(own)) {
             status = HandshakeDescriptor.STATUS_STALE_INCARNATION;
         }
-        HandshakeDescriptor.challenge(challenge, MAX_VERSION, status, own, nonce());
+        HandshakeDescriptor.challenge(
+                challenge, MAX_VERSION, status, own, nonce(), TcpFrameDescriptor.FIRST_WRITE_CREDIT_BYTES);
         challenge.put(
                 AUTHENTICATED_BYTES,
                 mac(acceptKey, hello.array(), HELLO_BYTES, challenge.array(), AUTHENTICATED_BYTES));
@@ -117,16 +123,29 @@ final class Handshake {
     }
 
     /** Fills up to {@code upTo} bytes and cuts at the first byte that differs from the magic. */
-    private static void readFully(SocketChannel channel, ByteBuffer target, int upTo) throws IOException {
+    private static void readFully(PeerChannel channel, ByteBuffer target, int upTo) throws IOException {
         target.limit(upTo);
         while (target.hasRemaining()) {
             requireMore(channel.read(target));
             for (int i = 0; i < Math.min(4, target.position()); i++) {
                 if (target.get(i) != (byte) (MAGIC >>> (8 * i))) {
-                    throw new HandshakeException(TransferStatus.REFUSED, "not our protocol");
+                    throw notOurs(channel, target.get(0));
                 }
             }
         }
+    }
+
+    private static HandshakeException notOurs(PeerChannel channel, byte first) throws IOException {
+        if (first == TlsChannel.HANDSHAKE_RECORD) {
+            channel.write(TlsChannel.refusal());
+        }
+        return new HandshakeException(
+                TransferStatus.REFUSED,
+                switch (first) {
+                    case TlsChannel.HANDSHAKE_RECORD -> "TLS (this engine speaks none)";
+                    case TlsChannel.ALERT_RECORD -> "the peer wants TLS (this engine speaks none)";
+                    default -> "not our protocol";
+                });
     }
 
     private static void requireMore(int read) throws EOFException {
@@ -135,7 +154,7 @@ final class Handshake {
         }
     }
 
-    private static void write(SocketChannel channel, ByteBuffer source) throws IOException {
+    private static void write(PeerChannel channel, ByteBuffer source) throws IOException {
         source.clear();
         while (source.hasRemaining()) {
             channel.write(source);

@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.UUID;
 
 /**
- * The keyed handshake at the start of every connection, version 1, little-endian, fixed lengths.
+ * The keyed handshake at the start of every connection, version 2, little-endian, fixed lengths.
  *
  * <pre>
  * hello, connecting side                     challenge, accepting side
@@ -15,22 +15,25 @@ import java.util.UUID;
  *  6  plane                     u8            6  zero                         2 B
  *  7  zero                      u8            8  own incarnation          2 x i64
  *  8  own incarnation       2 x i64          24  nonce                       32 B
- * 24  expected incarnation  2 x i64          56  zero                        16 B
+ * 24  expected incarnation  2 x i64          56  write credit, bytes         i32
+ *                                            60  zero                        12 B
  * 40  nonce                    32 B          72  MAC(accept, hello | 0..72)  32 B
  * 72  MAC(hello, 0..72)        32 B
  *
  * proof, connecting side: MAC(connect, hello | challenge)                    32 B
  * </pre>
  *
- * The three MACs have keys of their own, so that none can be reflected. The hello's MAC keeps strangers out before the second step; the
+ * The write credit is where the one of {@link TcpFrameDescriptor} starts; other planes ignore it.
+ *
+ * <p>The three MACs have keys of their own, so that none can be reflected. The hello's MAC keeps strangers out before the second step; the
  * other two prove to each side that the other knows the secret now, not from a recording. A refusal carries no MAC: it can only deny.
  */
 final class HandshakeDescriptor {
     /** "MKT1". */
     static final int MAGIC = 'M' | 'K' << 8 | 'T' << 16 | '1' << 24;
 
-    static final int MIN_VERSION = 1;
-    static final int MAX_VERSION = 1;
+    static final int MIN_VERSION = 2;
+    static final int MAX_VERSION = 2;
     static final int HELLO_BYTES = 104;
     static final int CHALLENGE_BYTES = 104;
     static final int PROOF_BYTES = 32;
@@ -52,10 +55,14 @@ final class HandshakeDescriptor {
         target.put(40, nonce);
     }
 
-    static void challenge(ByteBuffer target, int version, int status, UUID own, byte[] nonce) {
+    static void challenge(ByteBuffer target, int version, int status, UUID own, byte[] nonce, int writeCreditBytes) {
         target.putInt(0, MAGIC).put(4, (byte) version).put(5, (byte) status).putShort(6, (short) 0);
         putUuid(target, 8, own);
-        target.put(24, nonce).putLong(56, 0).putLong(64, 0);
+        target.put(24, nonce).putInt(56, writeCreditBytes).putInt(60, 0).putLong(64, 0);
+    }
+
+    static int writeCreditBytes(ByteBuffer challenge) {
+        return challenge.getInt(56);
     }
 
     static void putUuid(ByteBuffer target, int at, UUID id) {

@@ -9,7 +9,7 @@ public final class HandshakeException extends IOException {
     private static final long serialVersionUID = 1L;
     private final TransferStatus status;
 
-    HandshakeException(TransferStatus status, String message) {
+    public HandshakeException(TransferStatus status, String message) {
         super(message);
         this.status = status;
     }

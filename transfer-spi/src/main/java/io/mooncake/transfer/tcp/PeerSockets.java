@@ -3,6 +3,7 @@ package io.mooncake.transfer.tcp;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.TlsConfig;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
@@ -10,6 +11,7 @@ import io.mooncake.transfer.internal.Quietly;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedByInterruptException;
@@ -17,8 +19,11 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
+import javax.net.ssl.SSLException;
+import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,33 +39,82 @@ public final class PeerSockets implements AutoCloseable {
     static final long HANDSHAKE_NANOS = 4_500_000_000L;
 
     private static final Logger LOG = LoggerFactory.getLogger(PeerSockets.class);
+    /** Connections that the kernel keeps while the acceptor is busy; more than that only if net.core.somaxconn allows. */
+    private static final int BACKLOG = 1024;
+
+    private static final int KEEP_ALIVE_IDLE_SECONDS = 30;
+    private static final int KEEP_ALIVE_INTERVAL_SECONDS = 10;
+    private static final int KEEP_ALIVE_COUNT = 3;
     private static final long LOG_PAUSE_NANOS = 1_000_000_000L;
 
     private final AtomicLong lastLogNanos = new AtomicLong(System.nanoTime() - LOG_PAUSE_NANOS);
     private final Handshake handshake;
     private final Counters counters;
     private final Watchdog watchdog;
+    private final @Nullable Tls tls;
     private final List<PeerAcceptor> acceptors = new ArrayList<>();
 
     public PeerSockets(ClusterKey root, UUID own, boolean checkIncarnation, Counters counters) {
+        this(root, own, checkIncarnation, counters, null);
+    }
+
+    /** @param tls how all connections are encrypted, or null where they are not */
+    public PeerSockets(
+            ClusterKey root, UUID own, boolean checkIncarnation, Counters counters, @Nullable TlsConfig tls) {
+        this.tls = tls == null ? null : new Tls(tls);
         this.handshake = new Handshake(root, own, checkIncarnation);
         this.counters = counters;
         this.watchdog = new Watchdog("mooncake-watchdog");
     }
 
+    /** Before anything is sent: no delay, and a peer without power is found out within a minute or so. */
+    static void setOptions(SocketChannel socket) throws IOException {
+        socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        Set<SocketOption<?>> supported = socket.supportedOptions();
+        if (supported.contains(ExtendedSocketOptions.TCP_KEEPIDLE)) {
+            socket.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_IDLE_SECONDS);
+            socket.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEP_ALIVE_INTERVAL_SECONDS);
+            socket.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEP_ALIVE_COUNT);
+        }
+    }
+
+    /** The channel of a stranger, before {@link #secure}. */
+    PeerChannel accepting(SocketChannel socket) {
+        return tls == null ? new PlainChannel(socket) : tls.accepting(socket);
+    }
+
+    private PeerChannel connecting(SocketChannel socket) {
+        return tls == null ? new PlainChannel(socket) : tls.connecting(socket);
+    }
+
+    /** Does what comes before our own handshake. */
+    void secure(PeerChannel channel) throws IOException {
+        if (channel instanceof TlsChannel encrypted) {
+            encrypted.handshake();
+        }
+    }
+
     /** Counts a stranger, and logs at most one a second. */
-    void refused(Plane plane, SocketChannel channel, Exception why) {
+    void refused(Plane plane, PeerChannel channel, Exception why) {
         counters.authenticationFailures.increment();
         long last = lastLogNanos.get();
         long now = System.nanoTime();
         if (now - last >= LOG_PAUSE_NANOS && lastLogNanos.compareAndSet(last, now)) {
             LOG.warn(
-                    "A connection from {} to the {} port did not prove the cluster's secret: {} ({} so far)",
-                    channel.socket().getRemoteSocketAddress(),
+                    "A connection from {} to the {} port was refused: {} ({} so far)",
+                    channel.socket().socket().getRemoteSocketAddress(),
                     plane,
-                    why.toString(),
+                    reason(why),
                     counters.authenticationFailures.sum());
         }
+    }
+
+    /** What went wrong, with what lies behind it: TLS wraps the reason twice. */
+    private static String reason(Throwable why) {
+        String text = why.getMessage() == null ? why.toString() : why.getMessage();
+        Throwable cause = why.getCause();
+        return cause == null ? text : text + ": " + reason(cause);
     }
 
     Watchdog watchdog() {
@@ -118,7 +172,7 @@ public final class PeerSockets implements AutoCloseable {
             for (String host : hosts) {
                 ServerSocketChannel server = ServerSocketChannel.open();
                 bound.add(server);
-                server.bind(new InetSocketAddress(InetAddress.getByName(host), port), 256);
+                server.bind(new InetSocketAddress(InetAddress.getByName(host), port), BACKLOG);
             }
             return bound;
         } catch (IOException | RuntimeException e) {
@@ -128,7 +182,7 @@ public final class PeerSockets implements AutoCloseable {
     }
 
     /** As below, to the peer's first address. */
-    public SocketChannel connect(PeerAddress peer, Plane plane, long deadlineNanos) throws HandshakeException {
+    public PeerChannel connect(PeerAddress peer, Plane plane, long deadlineNanos) throws HandshakeException {
         return connect(peer, plane, peer.host(), null, deadlineNanos);
     }
 
@@ -140,7 +194,7 @@ public final class PeerSockets implements AutoCloseable {
      * @return a blocking channel that belongs to the caller
      * @throws HandshakeException with the status that waiting requests get
      */
-    SocketChannel connect(PeerAddress peer, Plane plane, String host, @Nullable InetAddress from, long deadlineNanos)
+    PeerChannel connect(PeerAddress peer, Plane plane, String host, @Nullable InetAddress from, long deadlineNanos)
             throws HandshakeException {
         int port =
                 switch (plane) {
@@ -148,22 +202,24 @@ public final class PeerSockets implements AutoCloseable {
                     case CONTROL -> peer.controlPort();
                     case EVENT -> peer.eventPort();
                 };
-        SocketChannel channel;
+        SocketChannel socket;
         try {
-            channel = SocketChannel.open();
+            socket = SocketChannel.open();
         } catch (IOException e) {
             throw unreachable(peer, e);
         }
+        PeerChannel channel = connecting(socket);
         WatchedChannel watched = new WatchedChannel(watchdog, channel);
         watched.watch();
         boolean connected = false;
         try {
             watched.arm(deadlineNanos);
-            channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+            setOptions(socket);
             if (from != null) {
-                channel.bind(new InetSocketAddress(from, 0));
+                socket.bind(new InetSocketAddress(from, 0));
             }
-            channel.connect(new InetSocketAddress(InetAddress.getByName(host), port));
+            socket.connect(new InetSocketAddress(InetAddress.getByName(host), port));
+            secure(channel);
             handshake.connect(channel, plane, peer.incarnation());
             connected = watched.disarm();
             if (!connected) {
@@ -174,6 +230,12 @@ public final class PeerSockets implements AutoCloseable {
             throw new HandshakeException(TransferStatus.CANCELED, "interrupted");
         } catch (HandshakeException e) {
             throw e;
+        } catch (SSLException e) {
+            if (watched.fired()) {
+                throw new HandshakeException(TransferStatus.TIMEOUT, peer.encode() + ": no handshake by the deadline");
+            }
+            LOG.debug("TLS to {} failed", peer, e);
+            throw new HandshakeException(TransferStatus.REFUSED, peer.encode() + ": TLS: " + reason(e));
         } catch (IOException | RuntimeException e) {
             if (watched.fired()) {
                 throw new HandshakeException(TransferStatus.TIMEOUT, peer.encode() + ": no handshake by the deadline");

@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedByInterruptException;
-import java.nio.channels.SocketChannel;
 import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -51,6 +50,8 @@ final class TcpClientConnection extends WatchedChannel {
     private long answered;
     /** Bytes of the slices between. */
     private long outstanding;
+    /** The owner's latest word on how many bytes of writes may be outstanding before another one starts. */
+    private long writeCreditBytes;
 
     private boolean used;
     private boolean heard;
@@ -76,7 +77,7 @@ final class TcpClientConnection extends WatchedChannel {
 
     TcpClientConnection(
             Watchdog watchdog,
-            SocketChannel channel,
+            PeerChannel channel,
             TcpPeerLink link,
             Rail rail,
             ReceiveCredits credits,
@@ -90,6 +91,7 @@ final class TcpClientConnection extends WatchedChannel {
             window[i] = new Slice();
         }
         in.limit(0);
+        writeCreditBytes = channel.writeCreditBytes();
         watch();
     }
 
@@ -233,7 +235,7 @@ final class TcpClientConnection extends WatchedChannel {
 
     private void askMore(TransferBatch batch, boolean leader) throws IOException {
         out.clear();
-        while (sent - answered < WINDOW && outstanding < WINDOW_BYTES && !(outstanding > 0 && link.unmeasured(rail))) {
+        while (sent - answered < WINDOW && mayAsk(batch)) {
             Slice slice = window[(int) (sent % WINDOW)];
             if (!take(batch, leader, slice)) {
                 break;
@@ -251,6 +253,16 @@ final class TcpClientConnection extends WatchedChannel {
         while (out.hasRemaining()) {
             channel.write(out);
         }
+    }
+
+    /** Whether a further request may go out, besides the number of them; a first one always may. */
+    private boolean mayAsk(TransferBatch batch) {
+        if (outstanding == 0) {
+            return true;
+        }
+        return outstanding < WINDOW_BYTES
+                && !link.unmeasured(rail)
+                && !(batch.write() && outstanding >= writeCreditBytes);
     }
 
     /** Takes a slice, for a read together with the credit to receive it. */
@@ -288,8 +300,9 @@ final class TcpClientConnection extends WatchedChannel {
     private TransferStatus awaitWritten() throws IOException {
         awaitControl(TcpFrameDescriptor.RESPONSE_BYTES, TcpFrameDescriptor.RESPONSE_BYTES, null);
         int at = takeControl(TcpFrameDescriptor.RESPONSE_BYTES);
-        TransferStatus status = TcpFrameDescriptor.responseStatus(in, at, answered + 1, 0, crc);
-        return requireValid(status);
+        TransferStatus status = requireValid(TcpFrameDescriptor.responseStatus(in, at, answered + 1, 0, crc));
+        writeCreditBytes = TcpFrameDescriptor.writeCreditBytes(in, at);
+        return status;
     }
 
     private TransferStatus awaitRead(Slice slice) throws IOException {

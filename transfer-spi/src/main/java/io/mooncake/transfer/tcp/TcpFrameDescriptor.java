@@ -9,14 +9,14 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Frames of the data plane after the handshake, version 1, little-endian.
+ * Frames of the data plane after the handshake, version 2, little-endian.
  *
  * <pre>
  * request                                       response
  *   0  magic "MKQ1"                   4 B         0  magic "MKR1"              4 B
  *   4  version                        u8          4  version                   u8
  *   5  operation (1 read, 2 write)    u8          5  status                    u8
- *   6  rights of the handle (1 write) u16         6  zero                      2 B
+ *   6  rights of the handle (1 write) u16         6  write credit, 64 KiB      u16
  *   8  sequence, 1 2 3 ...            i64         8  sequence                  i64
  *  16  region                         i32        16  payload bytes             i32
  *  20  access length, bytes           i32        20  CRC32C of 0..20           i32
@@ -33,12 +33,15 @@ import org.jspecify.annotations.Nullable;
  * A read is answered by a response, and when its status is COMPLETED by the payload and a trailer; only a trailer that says COMPLETED makes
  * the payload valid. A write carries its payload behind the request and is answered by a response alone. Answers come in the order of
  * requests. A frame that breaks any of this ends the connection.
+ *
+ * <p>A client starts a write only while it has fewer bytes of writes unanswered than the write credit of the latest answer, or of the
+ * handshake before the first one; with nothing unanswered it may always start one, so a credit of 0 means one at a time.
  */
 final class TcpFrameDescriptor {
     static final int REQUEST_MAGIC = 'M' | 'K' << 8 | 'Q' << 16 | '1' << 24;
     static final int RESPONSE_MAGIC = 'M' | 'K' << 8 | 'R' << 16 | '1' << 24;
     static final int TRAILER_MAGIC = 'M' | 'K' << 8 | 'E' << 16 | '1' << 24;
-    static final int VERSION = 1;
+    static final int VERSION = 2;
     static final int REQUEST_BYTES = 104;
     static final int RESPONSE_BYTES = 24;
     static final int TRAILER_BYTES = 16;
@@ -46,6 +49,10 @@ final class TcpFrameDescriptor {
     static final int WRITE = 2;
     /** Most bytes of one access. */
     static final int MAX_ACCESS_BYTES = 1 << 30;
+    /** Unit of the write credit in a response. */
+    static final int CREDIT_UNIT_BYTES = 64 << 10;
+    /** Write credit before the first answer. */
+    static final int FIRST_WRITE_CREDIT_BYTES = 1 << 20;
 
     private static final int CAPABILITY = 64;
     private static final int CAPABILITY_BYTES = 32;
@@ -120,10 +127,17 @@ final class TcpFrameDescriptor {
     }
 
     /** Writes a response at the position of {@code target} and advances it. */
-    static void putResponse(ByteBuffer target, TransferStatus status, long sequence, int payloadBytes, CRC32C crc) {
+    static void putResponse(
+            ByteBuffer target,
+            TransferStatus status,
+            long sequence,
+            int payloadBytes,
+            int writeCreditBytes,
+            CRC32C crc) {
         int at = target.position();
         target.putInt(at, RESPONSE_MAGIC).put(at + 4, (byte) VERSION).put(at + 5, (byte) StatusCodes.code(status));
-        target.putShort(at + 6, (short) 0).putLong(at + 8, sequence).putInt(at + 16, payloadBytes);
+        target.putShort(at + 6, (short) Math.min(0xffff, writeCreditBytes / CREDIT_UNIT_BYTES));
+        target.putLong(at + 8, sequence).putInt(at + 16, payloadBytes);
         target.putInt(at + RESPONSE_CRC, crc(target, at, RESPONSE_CRC, crc));
         target.position(at + RESPONSE_BYTES);
     }
@@ -140,6 +154,11 @@ final class TcpFrameDescriptor {
         TransferStatus status = StatusCodes.status(source.get(at + 5));
         int expected = status == TransferStatus.COMPLETED ? payloadBytes : 0;
         return source.getInt(at + 16) == expected ? status : null;
+    }
+
+    /** The write credit of the response at {@code at}, which {@link #responseStatus} has accepted. */
+    static long writeCreditBytes(ByteBuffer source, int at) {
+        return (source.getShort(at + 6) & 0xffffL) * CREDIT_UNIT_BYTES;
     }
 
     /** Writes a trailer at the position of {@code target} and advances it. */

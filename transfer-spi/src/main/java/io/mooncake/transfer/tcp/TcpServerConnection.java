@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.tcp;
 
+import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.MovingView;
 import io.mooncake.transfer.internal.Region;
-import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.tcp.TcpFrameDescriptor.Request;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.SocketChannel;
 import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -37,8 +37,8 @@ final class TcpServerConnection extends WatchedChannel {
 
     private static final int DRAIN_BYTES = 64 << 10;
 
+    private final OwnerSide owner;
     private final UUID peer;
-    private final RegionRegistry regions;
     private final Capabilities.Verifier verifier;
     private final SafetyChecks checks;
     private final Counters counters;
@@ -52,23 +52,18 @@ final class TcpServerConnection extends WatchedChannel {
     private final Request request = new Request();
     private @Nullable ByteBuffer drain;
     private long sequence;
+    /** Why the latest request was refused, or null. */
+    private @Nullable RefusalCause refusal;
     /** The region being touched now; written by this connection's thread, read by {@link #touches}. */
     private volatile @Nullable Region touching;
 
-    TcpServerConnection(
-            Watchdog watchdog,
-            SocketChannel channel,
-            UUID peer,
-            RegionRegistry regions,
-            Capabilities capabilities,
-            SafetyChecks checks,
-            Counters counters) {
-        super(watchdog, channel);
+    TcpServerConnection(OwnerSide owner, PeerChannel channel, UUID peer) {
+        super(owner.watchdog(), channel);
+        this.owner = owner;
         this.peer = peer;
-        this.regions = regions;
-        this.verifier = capabilities.verifier();
-        this.checks = checks;
-        this.counters = counters;
+        this.verifier = owner.capabilities().verifier();
+        this.checks = owner.checks();
+        this.counters = owner.counters();
     }
 
     private static ByteBuffer direct(int bytes) {
@@ -86,19 +81,24 @@ final class TcpServerConnection extends WatchedChannel {
     /** Serves until either side closes. */
     void serve() {
         watch();
-        try {
+        try (Turnstile.Visitor visitor = owner.turnstile().visitor(peer)) {
             in.limit(0);
             while (channel.isOpen()) {
                 awaitRequest();
-                if (!TcpFrameDescriptor.readRequest(in, in.position(), request, crc)
-                        || request.sequence != sequence + 1) {
+                if (!inOrder()) {
                     return;
                 }
                 sequence++;
                 in.position(in.position() + TcpFrameDescriptor.REQUEST_BYTES);
-                arm(System.nanoTime() + MAX_STALL_NANOS);
-                answer();
-                if (!disarm()) {
+                refusal = null;
+                visitor.enter(request.accessLength);
+                try {
+                    arm(System.nanoTime() + MAX_STALL_NANOS);
+                    answer();
+                } finally {
+                    visitor.leave();
+                }
+                if (!disarm() || !behaves()) {
                     return;
                 }
             }
@@ -109,6 +109,42 @@ final class TcpServerConnection extends WatchedChannel {
             unwatch();
             cut();
         }
+    }
+
+    /** Whether the next frame is a request, and the next one; where not, the connection is to end. */
+    private boolean inOrder() {
+        RefusalCause broken = null;
+        if (!TcpFrameDescriptor.readRequest(in, in.position(), request, crc)) {
+            broken = RefusalCause.MALFORMED;
+        } else if (request.sequence != sequence + 1) {
+            broken = RefusalCause.REPLAY;
+        }
+        if (broken == null) {
+            return true;
+        }
+        counters.refused(broken);
+        refusal = broken;
+        behaves();
+        return false;
+    }
+
+    /** What a refusal means for the peer; false when it is put out. The answer leaves after the pause. */
+    private boolean behaves() {
+        RefusalCause cause = refusal;
+        if (cause == null) {
+            return true;
+        }
+        return switch (owner.conduct().refused(peer, cause, System.nanoTime())) {
+            case ANSWER -> true;
+            case PAUSE -> {
+                LockSupport.parkNanos(owner.conduct().pauseNanos(peer));
+                yield true;
+            }
+            case CUT -> {
+                owner.cut(peer);
+                yield false;
+            }
+        };
     }
 
     /** Returns when {@code in} holds a whole request; sends what is pending before it waits. */
@@ -131,16 +167,16 @@ final class TcpServerConnection extends WatchedChannel {
     }
 
     private void answer() throws IOException {
-        Region region = regions.find(request.region);
+        Region region = owner.regions().find(request.region);
         if (region == null || !region.acquire()) {
-            refuse(TransferStatus.REFUSED);
+            refuse(RefusalCause.REGION);
             return;
         }
         touching = region;
         try {
-            TransferStatus status = authorise(region);
-            if (status != TransferStatus.COMPLETED) {
-                refuse(status);
+            RefusalCause cause = authorise(region);
+            if (cause != null) {
+                refuse(cause);
             } else if (request.write) {
                 receive(region);
             } else {
@@ -152,13 +188,16 @@ final class TcpServerConnection extends WatchedChannel {
         }
     }
 
-    private TransferStatus authorise(Region region) {
+    private @Nullable RefusalCause authorise(Region region) {
         boolean inside = region.containsRange(request.handleOffset, request.handleLength)
                 && request.accessOffset >= 0
                 && request.accessLength <= request.handleLength
                 && request.accessOffset <= request.handleLength - request.accessLength;
-        if (!inside || (request.write && !request.writable)) {
-            return TransferStatus.REFUSED;
+        if (!inside) {
+            return RefusalCause.RANGE;
+        }
+        if (request.write && !request.writable) {
+            return RefusalCause.RIGHTS;
         }
         if (checks.capability()
                 && !verifier.verify(
@@ -170,36 +209,53 @@ final class TcpServerConnection extends WatchedChannel {
                         request.handleLength,
                         request.expiresAtNanos,
                         request.capability)) {
-            return TransferStatus.REFUSED;
+            return RefusalCause.FORGED;
         }
-        return stillGranted(region);
+        return ended(region);
     }
 
-    private TransferStatus stillGranted(Region region) {
+    /** Why what was granted is granted no more, or null. */
+    private @Nullable RefusalCause ended(Region region) {
         if (checks.leaseExpiry() && System.nanoTime() - request.expiresAtNanos >= 0) {
-            return TransferStatus.LEASE_EXPIRED;
+            return RefusalCause.EXPIRED;
         }
         if (checks.generation()
                 && !region.current(
                         request.handleOffset + request.accessOffset, request.accessLength, request.generation)) {
-            return TransferStatus.STALE_GENERATION;
+            return RefusalCause.STALE;
         }
-        return TransferStatus.COMPLETED;
+        return null;
     }
 
-    private void refuse(TransferStatus status) throws IOException {
-        counters.requestsRefused.increment();
+    private static TransferStatus status(@Nullable RefusalCause cause) {
+        if (cause == null) {
+            return TransferStatus.COMPLETED;
+        }
+        return switch (cause) {
+            case EXPIRED -> TransferStatus.LEASE_EXPIRED;
+            case STALE -> TransferStatus.STALE_GENERATION;
+            case FORGED, RANGE, REGION, RIGHTS, REPLAY, MALFORMED -> TransferStatus.REFUSED;
+        };
+    }
+
+    private void note(RefusalCause cause) {
+        refusal = cause;
+        counters.refused(cause);
+    }
+
+    private void refuse(RefusalCause cause) throws IOException {
+        note(cause);
         if (request.write) {
             discard(request.accessLength);
         }
-        respond(status, 0);
+        respond(status(cause), 0);
     }
 
     private void respond(TransferStatus status, int payloadBytes) throws IOException {
         if (out.remaining() < TcpFrameDescriptor.RESPONSE_BYTES) {
             flush(null);
         }
-        TcpFrameDescriptor.putResponse(out, status, sequence, payloadBytes, crc);
+        TcpFrameDescriptor.putResponse(out, status, sequence, payloadBytes, owner.writeCreditBytes(), crc);
     }
 
     private void send(Region region) throws IOException {
@@ -216,13 +272,13 @@ final class TcpServerConnection extends WatchedChannel {
             respond(TransferStatus.COMPLETED, request.accessLength);
             flush(payload);
         }
-        TransferStatus after = stillGranted(region);
-        TcpFrameDescriptor.putTrailer(out, after, sequence);
-        if (after == TransferStatus.COMPLETED) {
+        RefusalCause after = ended(region);
+        TcpFrameDescriptor.putTrailer(out, status(after), sequence);
+        if (after == null) {
             counters.requestsServed.increment();
             counters.bytesServed.add(request.accessLength);
         } else {
-            counters.requestsRefused.increment();
+            note(after);
         }
     }
 
@@ -232,14 +288,14 @@ final class TcpServerConnection extends WatchedChannel {
                 checks.leaseExpiry() ? request.expiresAtNanos : Long.MAX_VALUE - 1));
         ByteBuffer target =
                 view.at(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
-        TransferStatus status = TransferStatus.COMPLETED;
+        RefusalCause cause = null;
         int early = Math.min(in.remaining(), request.accessLength);
         int limit = in.limit();
         target.put(in.limit(in.position() + early));
         in.limit(limit);
         while (target.position() < request.accessLength) {
-            status = stillGranted(region);
-            if (status != TransferStatus.COMPLETED) {
+            cause = ended(region);
+            if (cause != null) {
                 break;
             }
             target.limit(Math.min(request.accessLength, target.position() + WRITE_PIECE_BYTES));
@@ -247,17 +303,17 @@ final class TcpServerConnection extends WatchedChannel {
                 requireMore(channel.read(target));
             }
         }
-        if (status == TransferStatus.COMPLETED) {
-            status = stillGranted(region);
+        if (cause == null) {
+            cause = ended(region);
         }
-        if (status != TransferStatus.COMPLETED) {
-            counters.requestsRefused.increment();
+        if (cause != null) {
+            note(cause);
             discard(request.accessLength - target.position());
         } else {
             counters.requestsServed.increment();
             counters.bytesReceived.add(request.accessLength);
         }
-        respond(status, 0);
+        respond(status(cause), 0);
     }
 
     /** Takes a refused payload off the stream, so that the next request is found. */

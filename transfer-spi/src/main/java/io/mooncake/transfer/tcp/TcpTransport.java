@@ -5,7 +5,6 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.RailStatistics;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
-import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
@@ -13,9 +12,7 @@ import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.internal.Transport;
 import java.net.InetAddress;
-import java.nio.channels.SocketChannel;
 import java.util.List;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -26,9 +23,6 @@ import java.util.concurrent.ConcurrentHashMap;
  * until it is empty. The call returns when every helper has left, which the watchdog bounds by closing their channels at the deadline.
  */
 public final class TcpTransport implements Transport {
-    /** Data connections that peers may hold to this engine. */
-    static final int MAX_SERVED = 512;
-
     /** A further connection pays for waking its thread only when it gets so much to move. */
     static final int BYTES_A_HELPER = 192 << 10;
 
@@ -36,12 +30,9 @@ public final class TcpTransport implements Transport {
     private static final int MOST_BREAKS = 256;
 
     private final PeerSockets sockets;
-    private final RegionRegistry regions;
-    private final Capabilities capabilities;
-    private final SafetyChecks checks;
+    private final OwnerSide owner;
     private final int connectionsPerPeer;
     private final ConcurrentHashMap<UUID, TcpPeerLink> links = new ConcurrentHashMap<>();
-    private final Set<TcpServerConnection> served = ConcurrentHashMap.newKeySet();
     private final GonePeers gone;
     private final List<InetAddress> rails;
     private final ReceiveCredits credits = new ReceiveCredits(ReceiveCredits.BYTES);
@@ -62,35 +53,23 @@ public final class TcpTransport implements Transport {
             int connectionsPerPeer,
             List<InetAddress> rails) {
         this.sockets = sockets;
-        this.regions = regions;
-        this.capabilities = capabilities;
-        this.checks = checks;
+        this.owner = new OwnerSide(sockets.watchdog(), regions, capabilities, checks, sockets.counters());
         this.gone = gone;
         this.connectionsPerPeer = connectionsPerPeer;
         this.rails = rails;
     }
 
     /** Serves an authenticated channel on the calling thread until it ends. */
-    public void serve(SocketChannel channel, UUID peer) {
-        if (closed || gone.contains(peer) || served.size() >= MAX_SERVED) {
+    public void serve(PeerChannel channel, UUID peer) {
+        if (closed || gone.contains(peer)) {
             Quietly.close(channel);
             return;
         }
-        TcpServerConnection connection =
-                new TcpServerConnection(sockets.watchdog(), channel, peer, regions, capabilities, checks, counters());
-        served.add(connection);
-        try {
+        owner.serve(channel, peer, connection -> {
             if (closed || gone.contains(peer)) {
                 connection.cut();
             }
-            connection.serve();
-        } finally {
-            served.remove(connection);
-        }
-    }
-
-    private Counters counters() {
-        return sockets.counters();
+        });
     }
 
     @Override
@@ -238,7 +217,7 @@ public final class TcpTransport implements Transport {
 
     @Override
     public void cut(Region region) {
-        served.forEach(connection -> {
+        owner.forEach(connection -> {
             if (connection.touches(region)) {
                 connection.cut();
             }
@@ -252,18 +231,14 @@ public final class TcpTransport implements Transport {
         if (link != null) {
             link.close();
         }
-        served.forEach(connection -> {
-            if (connection.peer().equals(incarnation)) {
-                connection.cut();
-            }
-        });
+        owner.cut(incarnation);
     }
 
     @Override
     public void close() {
         closed = true;
         links.values().forEach(TcpPeerLink::close);
-        served.forEach(WatchedChannel::cut);
+        owner.forEach(WatchedChannel::cut);
         helpers.close();
         monitor.close();
     }

@@ -2,13 +2,12 @@
 package io.mooncake.transfer.tcp;
 
 import io.mooncake.transfer.internal.Quietly;
-import java.nio.channels.SocketChannel;
 
 /** A channel that the watchdog can cut. */
 class WatchedChannel extends Watchdog.Watched {
-    final SocketChannel channel;
+    final PeerChannel channel;
 
-    WatchedChannel(Watchdog watchdog, SocketChannel channel) {
+    WatchedChannel(Watchdog watchdog, PeerChannel channel) {
         super(watchdog);
         this.channel = channel;
     }

@@ -35,6 +35,32 @@ final class ControlLoopTest {
         }
     }
 
+    @Test
+    void run_turnsThatThrow_areCountedAndOthersGoOn() throws Exception {
+        try (ControlLoop loop = new ControlLoop("test-loop")) {
+            CountDownLatch done = new CountDownLatch(1);
+            ControlLoop.Actor bad = now -> {
+                throw new IllegalStateException("a turn that fails");
+            };
+            AtomicLong turns = new AtomicLong();
+            loop.post(() -> {
+                loop.add(bad);
+                loop.add(now -> {
+                    turns.incrementAndGet();
+                    return 5;
+                });
+            });
+            loop.post(() -> {
+                throw new OutOfMemoryError("of the test");
+            });
+            Thread.sleep(100);
+            assertThat(loop.post(done::countDown)).isTrue();
+            assertThat(done.await(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(turns.get()).isPositive();
+            assertThat(loop.failures()).isGreaterThanOrEqualTo(2);
+        }
+    }
+
     private static long cpuNanos(long thread) {
         return ManagementFactory.getThreadMXBean().getThreadCpuTime(thread);
     }

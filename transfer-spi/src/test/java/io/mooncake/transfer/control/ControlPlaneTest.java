@@ -132,6 +132,33 @@ final class ControlPlaneTest {
     }
 
     @Test
+    void request_otherPeersAreSilent_isNotHeldUp() throws Exception {
+        server.control().handle("echo", (from, payload) -> payload);
+        List<ServerSocket> holes = new ArrayList<>();
+        try {
+            List<CompletableFuture<byte[]>> lost = new ArrayList<>();
+            for (int i = 0; i < 12; i++) {
+                // The kernel connects; nobody ever answers.
+                ServerSocket hole = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
+                holes.add(hole);
+                int port = hole.getLocalPort();
+                lost.add(ask(
+                        new PeerAddress(UUID.randomUUID(), "127.0.0.1", port, port, port), "echo", new byte[0], 4000));
+            }
+            long before = System.nanoTime();
+            ask(server.address(), "echo", new byte[0], 10_000).join();
+            assertThat(System.nanoTime() - before).isLessThan(3_000_000_000L);
+            for (CompletableFuture<byte[]> one : lost) {
+                assertFails(one, MooncakeException.Code.PEER_UNREACHABLE);
+            }
+        } finally {
+            for (ServerSocket hole : holes) {
+                hole.close();
+            }
+        }
+    }
+
+    @Test
     void request_hurriedOneConnects_patientOneKeepsItsTime() throws Exception {
         server.control().handle("echo", (from, payload) -> payload);
         PeerAddress real = server.address();

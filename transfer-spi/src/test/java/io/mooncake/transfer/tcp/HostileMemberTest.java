@@ -11,7 +11,6 @@ import io.mooncake.transfer.internal.Counters;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Random;
 import java.util.UUID;
@@ -45,7 +44,7 @@ final class HostileMemberTest {
         owner.close();
     }
 
-    private SocketChannel connect() throws IOException {
+    private PeerChannel connect() throws IOException {
         return sockets.connect(owner.address(), Plane.DATA, System.nanoTime() + 5_000_000_000L);
     }
 
@@ -55,7 +54,7 @@ final class HostileMemberTest {
         return frame.flip();
     }
 
-    private static int bytesUntilClosed(SocketChannel channel) {
+    private static int bytesUntilClosed(PeerChannel channel) {
         ByteBuffer sink = ByteBuffer.allocate(1 << 16);
         int bytes = 0;
         try {
@@ -73,7 +72,7 @@ final class HostileMemberTest {
 
     @Test
     void request_replayed_endsTheConnectionAfterOneAnswer() throws IOException {
-        try (SocketChannel channel = connect()) {
+        try (PeerChannel channel = connect()) {
             channel.write(request(1));
             channel.write(request(1));
             assertThat(bytesUntilClosed(channel)).isLessThanOrEqualTo(24 + 1000 + 16);
@@ -84,9 +83,9 @@ final class HostileMemberTest {
     @Test
     void handle_takenToAnotherLife_isRefused() throws IOException {
         PeerSockets other = new PeerSockets(ClusterKey.ofSecret(SECRET), UUID.randomUUID(), true, new Counters());
-        try (SocketChannel channel = other.connect(owner.address(), Plane.DATA, System.nanoTime() + 5_000_000_000L)) {
+        try (PeerChannel channel = other.connect(owner.address(), Plane.DATA, System.nanoTime() + 5_000_000_000L)) {
             channel.write(request(1));
-            channel.shutdownOutput();
+            channel.socket().shutdownOutput();
             assertThat(bytesUntilClosed(channel)).isLessThanOrEqualTo(24);
         } finally {
             other.close();
@@ -106,16 +105,16 @@ final class HostileMemberTest {
             for (int flips = 1 + random.nextInt(5); flips > 0; flips--) {
                 bytes[random.nextInt(100)] ^= (byte) (1 + random.nextInt(255));
             }
-            try (SocketChannel channel = connect()) {
+            try (PeerChannel channel = connect()) {
                 channel.write(ByteBuffer.wrap(bytes));
-                channel.shutdownOutput();
+                channel.socket().shutdownOutput();
                 assertThat(bytesUntilClosed(channel)).isZero();
             }
         }
         assertThat(owner.statistics().bytesServed()).isZero();
-        try (SocketChannel channel = connect()) {
+        try (PeerChannel channel = connect()) {
             channel.write(request(1));
-            channel.shutdownOutput();
+            channel.socket().shutdownOutput();
             assertThat(bytesUntilClosed(channel)).isBetween(24 + 1000, 24 + 1000 + 16);
         }
     }

@@ -34,13 +34,13 @@ final class TcpFrameDescriptorTest {
     @Test
     void put_frames_areGolden() {
         assertThat(HexFormat.of().formatHex(request().array(), 0, 96))
-                .isEqualTo("4d4b5131" + "01" + "02" + "0100" + "0200000000000000" + "03000000" + "05000000"
+                .isEqualTo("4d4b5131" + "02" + "02" + "0100" + "0200000000000000" + "03000000" + "05000000"
                         + "0400000000000000" + "0500000000000000" + "0600000000000000" + "0700000000000000"
                         + "0100000000000000" + "cd".repeat(32));
         ByteBuffer response = buffer(TcpFrameDescriptor.RESPONSE_BYTES);
-        TcpFrameDescriptor.putResponse(response, TransferStatus.COMPLETED, 9, 256, crc);
+        TcpFrameDescriptor.putResponse(response, TransferStatus.COMPLETED, 9, 256, 3 << 20, crc);
         assertThat(HexFormat.of().formatHex(response.array(), 0, 20))
-                .isEqualTo("4d4b5231" + "01" + "01" + "0000" + "0900000000000000" + "00010000");
+                .isEqualTo("4d4b5231" + "02" + "01" + "3000" + "0900000000000000" + "00010000");
         ByteBuffer trailer = buffer(TcpFrameDescriptor.TRAILER_BYTES);
         TcpFrameDescriptor.putTrailer(trailer, TransferStatus.STALE_GENERATION, 9);
         assertThat(HexFormat.of().formatHex(trailer.array())).isEqualTo("4d4b4531" + "04000000" + "0900000000000000");
@@ -51,8 +51,28 @@ final class TcpFrameDescriptorTest {
         ByteBuffer hello = buffer(HandshakeDescriptor.HELLO_BYTES);
         HandshakeDescriptor.hello(hello, Plane.CONTROL, new UUID(1, 2), new UUID(3, 4), new byte[32]);
         assertThat(HexFormat.of().formatHex(hello.array(), 0, 40))
-                .isEqualTo("4d4b5431" + "01" + "01" + "02" + "00" + "0100000000000000" + "0200000000000000"
+                .isEqualTo("4d4b5431" + "02" + "02" + "02" + "00" + "0100000000000000" + "0200000000000000"
                         + "0300000000000000" + "0400000000000000");
+    }
+
+    @Test
+    void challenge_fields_areGolden() {
+        ByteBuffer challenge = buffer(HandshakeDescriptor.CHALLENGE_BYTES);
+        HandshakeDescriptor.challenge(challenge, 2, 0, new UUID(1, 2), new byte[32], 1 << 20);
+        assertThat(HexFormat.of().formatHex(challenge.array(), 0, 72))
+                .isEqualTo("4d4b5431" + "02" + "00" + "0000" + "0100000000000000" + "0200000000000000" + "00".repeat(32)
+                        + "00001000" + "00".repeat(12));
+    }
+
+    @Test
+    void writeCreditBytes_anyGrant_isRoundedDownToUnitsAndBounded() {
+        ByteBuffer response = buffer(TcpFrameDescriptor.RESPONSE_BYTES);
+        long[][] cases = {{0, 0}, {65_535, 0}, {65_536, 65_536}, {Integer.MAX_VALUE, 32_767 * 65_536L}};
+        for (long[] one : cases) {
+            response.clear();
+            TcpFrameDescriptor.putResponse(response, TransferStatus.COMPLETED, 1, 0, (int) one[0], crc);
+            assertThat(TcpFrameDescriptor.writeCreditBytes(response, 0)).isEqualTo(one[1]);
+        }
     }
 
     @Test
@@ -93,7 +113,7 @@ final class TcpFrameDescriptorTest {
             int magic = random.nextInt(4);
             frame.clear();
             if (magic == 0) {
-                frame.putInt(0, TcpFrameDescriptor.REQUEST_MAGIC).put(4, (byte) 1);
+                frame.putInt(0, TcpFrameDescriptor.REQUEST_MAGIC).put(4, (byte) TcpFrameDescriptor.VERSION);
                 crc.reset();
                 crc.update(frame.array(), 0, 96);
                 frame.putInt(96, (int) crc.getValue());

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.tcp;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+
+/** The socket itself: bytes go straight between the kernel and the buffers that are named. */
+final class PlainChannel extends PeerChannel {
+    PlainChannel(SocketChannel socket) {
+        super(socket);
+    }
+
+    @Override
+    public int read(ByteBuffer target) throws IOException {
+        return socket().read(target);
+    }
+
+    @Override
+    public long read(ByteBuffer[] targets, int offset, int length) throws IOException {
+        return socket().read(targets, offset, length);
+    }
+
+    @Override
+    public int write(ByteBuffer source) throws IOException {
+        return socket().write(source);
+    }
+
+    @Override
+    public long write(ByteBuffer[] sources, int offset, int length) throws IOException {
+        return socket().write(sources, offset, length);
+    }
+
+    @Override
+    public SocketChannel handOver() {
+        return socket();
+    }
+}
