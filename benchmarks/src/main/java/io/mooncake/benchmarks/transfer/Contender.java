@@ -39,7 +39,8 @@ record Contender(
         }
         long before = ownerBytes(owner);
         Measurement measured = Measurement.parse(client.ask(command, "result", millis + PATIENCE_MILLIS));
-        return measured.withHeapBytes(measured.heapBytes() + ownerBytes(owner) - before);
+        // A thread that has ended meanwhile takes its count along.
+        return measured.withHeapBytes(measured.heapBytes() + Math.max(0, ownerBytes(owner) - before));
     }
 
     private static long ownerBytes(ChildProcess owner) {
