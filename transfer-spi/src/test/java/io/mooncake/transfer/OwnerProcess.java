@@ -38,6 +38,23 @@ final class OwnerProcess implements AutoCloseable {
 
     /** @param transport {@code tcp}, {@code rdma}, {@code shm} for memory that this process can map, or {@code shm-writable} */
     static OwnerProcess start(UUID reader, int portFrom, int portTo, String transport) throws IOException {
+        return start(reader, portFrom, portTo, transport, List.of());
+    }
+
+    /** @param launcher words in front of the command; what they run must replace itself by the JVM */
+    static OwnerProcess start(UUID reader, int portFrom, int portTo, String transport, List<String> launcher)
+            throws IOException {
+        List<String> command = new ArrayList<>(launcher);
+        command.addAll(javaCommand(OwnerProcess.class));
+        command.addAll(List.of(reader.toString(), Integer.toString(portFrom), Integer.toString(portTo), transport));
+        Process process = new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        return started(process, transport);
+    }
+
+    /** Runs the main method of a class of the tests in a JVM of its own. */
+    static List<String> javaCommand(Class<?> main) {
         Path flags =
                 Path.of(System.getProperty("user.dir")).resolve("../jvm.args").normalize();
         List<String> command = new ArrayList<>(
@@ -51,14 +68,11 @@ final class OwnerProcess implements AutoCloseable {
                 "-Xmx256m",
                 "-cp",
                 System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-                OwnerProcess.class.getName(),
-                reader.toString(),
-                Integer.toString(portFrom),
-                Integer.toString(portTo),
-                transport));
-        Process process = new ProcessBuilder(command)
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
+                main.getName()));
+        return command;
+    }
+
+    private static OwnerProcess started(Process process, String transport) throws IOException {
         BufferedReader out =
                 new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
         String line = out.readLine();
@@ -85,7 +99,7 @@ final class OwnerProcess implements AutoCloseable {
         TransferEngineConfig config = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
                 .ports(Integer.parseInt(args[1]), Integer.parseInt(args[2]))
                 .maxLeaseMillis(60_000)
-                .protocol(TransferProtocol.parse(args[3]))
+                .protocol(TransferProtocol.parse(args[3].replace("-writable", "")))
                 .build();
         boolean shared = args[3].startsWith("shm");
         if (shared) {
@@ -113,6 +127,10 @@ final class OwnerProcess implements AutoCloseable {
                 engine.control().publish("tick", new byte[] {1});
             }
         }
+    }
+
+    long pid() {
+        return process.pid();
     }
 
     void signal(String name) throws IOException, InterruptedException {

@@ -5,15 +5,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.List;
+import java.util.UUID;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -134,9 +141,9 @@ final class ShmFaultIT {
         return reader.batchTransferSyncRead(owner.address, targets, handles, sizes, deadline);
     }
 
-    private static List<Path> files() throws IOException {
+    private static List<Path> files(OwnerProcess of) throws IOException {
         try (Stream<Path> all = Files.list(SharedFile.DEFAULT_FOLDER)) {
-            return all.filter(file -> file.getFileName().toString().startsWith("mooncake-"))
+            return all.filter(file -> file.getFileName().toString().startsWith("mooncake-" + of.pid() + "-"))
                     .toList();
         }
     }
@@ -167,32 +174,271 @@ final class ShmFaultIT {
 
     @Test
     void read_ownerKilled_endsTypedAndLeavesNothingBehind() throws Exception {
-        List<Path> foreign = files();
-        int rounds = Boolean.getBoolean("mooncake.long") ? 50 : 3;
-        for (int round = 0; round < rounds; round++) {
-            try (OwnerProcess owner = owner()) {
-                List<Path> now = new ArrayList<>(files());
-                now.removeAll(foreign);
-                assertThat(now).as("page and memory of this owner only").hasSize(2);
-                assertThat(readEverything(owner, Deadline.ofMillis(5000))).containsOnly(TransferStatus.COMPLETED);
-                owner.kill();
-                long killedAt = System.nanoTime();
-                TransferStatus[] statuses;
+        Path foreign = Files.createFile(SharedFile.DEFAULT_FOLDER.resolve("mooncake-of-somebody-else.mem"));
+        try (Memory living = new Memory(8192, SharedFile.DEFAULT_FOLDER)) {
+            int rounds = Boolean.getBoolean("mooncake.long") ? 50 : 3;
+            for (int round = 0; round < rounds; round++) {
+                OwnerProcess killed;
+                try (OwnerProcess owner = owner()) {
+                    killed = owner;
+                    assertThat(files(owner)).as("page and memory").hasSize(2);
+                    assertThat(readEverything(owner, Deadline.ofMillis(5000))).containsOnly(TransferStatus.COMPLETED);
+                    owner.kill();
+                    assertUnreachableSoon(owner);
+                    long sum = memory.checksumOfAll();
+                    Thread.sleep(50);
+                    assertThat(memory.checksumOfAll()).isEqualTo(sum);
+                }
+                SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
+                assertThat(files(killed)).isEmpty();
+            }
+            assertThat(foreign).exists();
+            living.fill(1, 0, 8192);
+            assertThat(living.holds(1, 0, 8192)).isTrue();
+        } finally {
+            Files.delete(foreign);
+        }
+    }
+
+    private void assertUnreachableSoon(OwnerProcess owner) {
+        long killedAt = System.nanoTime();
+        TransferStatus[] statuses;
+        do {
+            statuses = readEverything(owner, Deadline.ofMillis(2000));
+            assertThat(statuses).containsAnyOf(TransferStatus.COMPLETED, TransferStatus.PEER_UNREACHABLE);
+        } while (statuses[0] == TransferStatus.COMPLETED);
+        assertThat(statuses).containsOnly(TransferStatus.PEER_UNREACHABLE);
+        assertThat(System.nanoTime() - killedAt).isLessThan(2_250_000_000L);
+    }
+
+    private static final int PART = 4 << 20;
+
+    private void writePart(OwnerProcess owner, int name) {
+        memory.fill(name, 0, PART);
+        assertThat(writeAll(owner, PART, Deadline.ofMillis(10_000))).isEqualTo(TransferStatus.COMPLETED);
+    }
+
+    private void assertHoldsPart(OwnerProcess owner, int name) {
+        assertThat(readBack(owner, PART, PART)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(memory.holds(name, PART, PART)).isTrue();
+    }
+
+    @Test
+    void fourJvmsOnOneAddress_keepTheirMemoryApart() throws Exception {
+        try (OwnerProcess first = owner("shm-writable");
+                OwnerProcess second = owner("shm-writable");
+                OwnerProcess third = owner("shm-writable")) {
+            List<OwnerProcess> owners = List.of(first, second, third);
+            for (int i = 0; i < owners.size(); i++) {
+                writePart(owners.get(i), 100 + i);
+            }
+            for (int i = 0; i < owners.size(); i++) {
+                assertHoldsPart(owners.get(i), 100 + i);
+            }
+            second.kill();
+            writePart(first, 200);
+            writePart(third, 202);
+            assertHoldsPart(first, 200);
+            assertHoldsPart(third, 202);
+            assertThat(reader.statistics().writtenTcp()).isZero();
+            assertThat(reader.statistics().readTcp()).isZero();
+        }
+    }
+
+    private static boolean root() {
+        return System.getProperty("user.name").equals("root");
+    }
+
+    @Test
+    void containerWithShmOfItsOwn_isReadByTcpAndToldWhy() throws Exception {
+        assumeThat(root()).as("root, to make a mount namespace").isTrue();
+        List<String> container =
+                List.of("unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=256m tmpfs /dev/shm && exec \"$@\"", "sh");
+        try (OwnerProcess owner = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
+            PathReport report = reader.path(owner.address, Deadline.ofMillis(10_000));
+            assertThat(report.reads()).isEqualTo(PathReport.Kind.TCP);
+            assertThat(report.writes()).isEqualTo(PathReport.Kind.TCP);
+            assertThat(report.reason()).contains("containers need a common /dev/shm");
+            writePart(owner, 300);
+            assertHoldsPart(owner, 300);
+            assertThat(reader.statistics().writtenShm()).isZero();
+            assertThat(reader.statistics().readShm()).isZero();
+        }
+    }
+
+    @Test
+    void sameAddressInOtherNetworkNamespace_isNotTakenForThePeer() throws Exception {
+        assumeThat(root()).as("root, to make a network namespace").isTrue();
+        List<String> container = List.of("unshare", "-n", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh");
+        try (OwnerProcess near = owner("shm-writable");
+                OwnerProcess far = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
+            assertThat(far.address.dataPort()).isEqualTo(near.address.dataPort());
+            assertThat(reader.path(far.address, Deadline.ofMillis(3000)).reads())
+                    .isEqualTo(PathReport.Kind.TCP);
+            memory.fill(400, 0, PART);
+            assertThat(writeAll(far, PART, Deadline.ofMillis(2000)))
+                    .isIn(TransferStatus.STALE_INCARNATION, TransferStatus.PEER_UNREACHABLE);
+            assertThat(readBack(far, PART, PART))
+                    .isIn(TransferStatus.STALE_INCARNATION, TransferStatus.PEER_UNREACHABLE);
+            writePart(near, 401);
+            assertHoldsPart(near, 401);
+        }
+    }
+
+    @Test
+    void devShmTooSmall_isExhaustedAndNoSignal() throws Exception {
+        assumeThat(root()).as("root, to make a mount namespace").isTrue();
+        List<String> command = new ArrayList<>(
+                List.of("unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=64m tmpfs /dev/shm && exec \"$@\"", "sh"));
+        command.addAll(OwnerProcess.javaCommand(SmallShm.class));
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).as(output).isZero();
+        assertThat(output).contains("EXHAUSTED").contains("unshared region served");
+    }
+
+    /** Runs where /dev/shm has 64 MiB. */
+    static final class SmallShm {
+        private SmallShm() {}
+
+        public static void main(String[] args) throws IOException {
+            try {
+                SharedFile.create(SharedFile.DEFAULT_FOLDER, 512L << 20).close();
+            } catch (MooncakeException e) {
+                System.out.println(e.code());
+            }
+            // All of the rest: there is no room for the engine's page.
+            long room = Files.getFileStore(SharedFile.DEFAULT_FOLDER).getUsableSpace() - (64 << 10);
+            Memory memory = new Memory((int) room - 3 * 4096, SharedFile.DEFAULT_FOLDER);
+            memory.fill(1, 0, memory.length);
+            TransferEngineConfig config = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                    .ports(48700, 48799)
+                    .build();
+            try (TransferEngine owner = TransferEngine.start(config);
+                    TransferEngine reader = TransferEngine.start(config);
+                    Memory target = new Memory(8192)) {
+                int region = memory.register(owner);
+                target.register(reader);
+                RemoteHandle handle =
+                        owner.issueHandle(reader.incarnation(), region, 1, 0, 8192, false, Duration.ofSeconds(9));
+                TransferStatus[] statuses = reader.batchTransferSyncRead(
+                        owner.address(),
+                        new long[] {target.address},
+                        new RemoteHandle[] {handle},
+                        new long[] {8192},
+                        TransferContract.soon());
+                if (statuses[0] == TransferStatus.COMPLETED && target.holds(1, 0, 8192)) {
+                    System.out.println("unshared region served");
+                }
+            }
+            memory.close();
+        }
+    }
+
+    /** A peer that writes without end, stopped in the middle: costs nobody else anything. */
+    @Test
+    void writerStopped_ownerServesOthersAndLetsGoOfItsMemory() throws Exception {
+        int region = memory.register(reader);
+        List<String> command = OwnerProcess.javaCommand(Writer.class);
+        Process writer = new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (BufferedReader out =
+                        new BufferedReader(new InputStreamReader(writer.getInputStream(), StandardCharsets.UTF_8));
+                PrintStream in = new PrintStream(writer.getOutputStream(), true, StandardCharsets.UTF_8)) {
+            UUID who = UUID.fromString(out.readLine());
+            RemoteHandle handle = reader.issueHandle(who, region, 1, 0, TOTAL, true, Duration.ofSeconds(60));
+            in.println(reader.address().encode() + " " + region + " " + handle.expiresAtNanos() + " "
+                    + Base64.getEncoder().encodeToString(handle.capability()));
+            assertThat(out.readLine()).isEqualTo("WRITING");
+            for (int round = 0; round < 5; round++) {
+                Thread.sleep(20);
+                signal("STOP", writer);
+                try (TransferEngine other =
+                        TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                                .ports(48300, 48499)
+                                .build())) {
+                    // Its first write goes by TCP, while it is probed; either way it is served.
+                    RemoteHandle small =
+                            reader.issueHandle(other.incarnation(), region, 1, 0, 8192, true, Duration.ofSeconds(9));
+                    Memory source = new Memory(8192, SharedFile.DEFAULT_FOLDER);
+                    source.register(other);
+                    assertThat(other.path(reader.address(), Deadline.ofMillis(5000))
+                                    .writes())
+                            .isEqualTo(PathReport.Kind.SHARED_MEMORY);
+                    assertThat(other.batchTransferSyncWrite(
+                                    reader.address(),
+                                    new long[] {source.address},
+                                    new RemoteHandle[] {small},
+                                    new long[] {8192},
+                                    Deadline.ofMillis(5000)))
+                            .containsExactly(TransferStatus.COMPLETED);
+                    other.close();
+                    source.close();
+                }
+                signal("CONT", writer);
+            }
+            signal("STOP", writer);
+            long start = System.nanoTime();
+            reader.unregisterMemory(region);
+            assertThat(System.nanoTime() - start).isLessThan(1_500_000_000L);
+            long sum = memory.checksumOfAll();
+            signal("CONT", writer);
+            assertThat(out.readLine()).isEqualTo("REFUSED");
+            assertThat(memory.checksumOfAll()).isEqualTo(sum);
+        } finally {
+            writer.destroyForcibly();
+        }
+    }
+
+    private static void signal(String name, Process process) throws IOException, InterruptedException {
+        new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
+                .inheritIO()
+                .start()
+                .waitFor();
+    }
+
+    /** Writes to the engine that its input names until a write fails, and says how. */
+    static final class Writer {
+        private Writer() {}
+
+        public static void main(String[] args) throws IOException {
+            try (TransferEngine engine =
+                            TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                                    .ports(48300, 48499)
+                                    .build());
+                    Memory source = new Memory(TOTAL, SharedFile.DEFAULT_FOLDER)) {
+                source.register(engine);
+                System.out.println(engine.incarnation());
+                String[] words = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))
+                        .readLine()
+                        .split(" ");
+                PeerAddress owner = PeerAddress.parse(words[0]);
+                RemoteHandle handle = new RemoteHandle(
+                        Integer.parseInt(words[1]),
+                        1,
+                        0,
+                        TOTAL,
+                        true,
+                        Long.parseLong(words[2]),
+                        Base64.getDecoder().decode(words[3]));
+                if (engine.path(owner, Deadline.ofMillis(10_000)).writes() != PathReport.Kind.SHARED_MEMORY) {
+                    throw new IllegalStateException("writes are not shared");
+                }
+                System.out.println("WRITING");
+                TransferStatus status;
                 do {
-                    statuses = readEverything(owner, Deadline.ofMillis(2000));
-                    assertThat(statuses).containsAnyOf(TransferStatus.COMPLETED, TransferStatus.PEER_UNREACHABLE);
-                } while (statuses[0] == TransferStatus.COMPLETED);
-                assertThat(statuses).containsOnly(TransferStatus.PEER_UNREACHABLE);
-                assertThat(System.nanoTime() - killedAt).isLessThan(2_250_000_000L);
-                long sum = memory.checksumOfAll();
-                Thread.sleep(50);
-                assertThat(memory.checksumOfAll()).isEqualTo(sum);
+                    status = engine.batchTransferSyncWrite(
+                                    owner,
+                                    new long[] {source.address},
+                                    new RemoteHandle[] {handle},
+                                    new long[] {TOTAL},
+                                    Deadline.ofMillis(20_000))[0];
+                } while (status == TransferStatus.COMPLETED);
+                System.out.println(status);
+                System.out.flush();
+                engine.close();
             }
         }
-        SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
-        List<Path> left = new ArrayList<>(files());
-        left.removeAll(foreign);
-        assertThat(left).isEmpty();
-        assertThat(files()).containsAll(foreign);
     }
 }

@@ -442,14 +442,15 @@ public final class TransferBatch {
         notifyAll();
     }
 
-    /** As {@link #verified}, of bytes that were copied out of the owner's mapped memory. */
-    public synchronized void copied(Slice slice) {
+    /** As {@link #verified}, of bytes that were copied out of the owner's mapped memory; whether every request has its status now. */
+    public synchronized boolean copied(Slice slice) {
         mappedBytes += slice.length;
         verified(slice);
+        return openRequests == 0;
     }
 
-    /** Bytes that came by {@link #copied}. */
-    public synchronized long copiedBytes() {
+    /** Bytes that came by {@link #copied}; call it when the transport has returned. */
+    public long copiedBytes() {
         return mappedBytes;
     }
 

@@ -27,6 +27,9 @@ final class PeerLink {
     private volatile MappedSegment[] segments = new MappedSegment[0];
     private volatile @Nullable OutgoingWrites outgoing;
     private volatile boolean peerMapsUs;
+    /** As {@link #served()} was when it was last looked at. */
+    private volatile boolean served;
+
     private volatile boolean ended;
     private volatile boolean settled;
     private volatile String reason = "not probed yet";
@@ -90,15 +93,23 @@ final class PeerLink {
     // ----------------------------------------------------------------------------------------------------------
     // probing
 
+    /** Whether there is nothing to probe for; {@link #check} finds out when that changes. */
+    boolean complete(boolean sharing) {
+        return !ended && page != null && (!sharing || (peerMapsUs && served));
+    }
+
     /** Whether the caller is to probe now; it owes {@link #probed}. */
     boolean startProbe(boolean sharing) {
-        boolean wanted = !ended && (page == null || (sharing && !(peerMapsUs && served())));
-        return wanted && System.nanoTime() - probeAgainAtNanos >= 0 && probing.compareAndSet(false, true);
+        return !ended
+                && !complete(sharing)
+                && System.nanoTime() - probeAgainAtNanos >= 0
+                && probing.compareAndSet(false, true);
     }
 
     /** Ends a probe; tells whether there is news for people. */
     synchronized boolean probed(String why, long againInNanos, boolean mapsUs) {
         boolean news = !settled || !why.equals(reason);
+        served = served();
         peerMapsUs |= mapsUs;
         reason = why;
         probeAgainAtNanos = System.nanoTime() + againInNanos;
@@ -220,6 +231,7 @@ final class PeerLink {
         if (!from.ownerAlive()) {
             return false;
         }
+        served = served();
         MappedSegment[] kept = Arrays.stream(segments)
                 .filter(segment -> {
                     boolean registered = segment.registered();
@@ -263,9 +275,9 @@ final class PeerLink {
 
     /** The handle as its owner has verified it, or null when it hasn't, or the term is over. */
     @Nullable
-    OpenHandle opened(RemoteHandle handle) {
+    OpenHandle opened(RemoteHandle handle, long now) {
         OpenHandle found = open.get(place(handle));
-        return found != null && found.is(handle) && System.nanoTime() - found.endNanos() < 0 ? found : null;
+        return found != null && found.is(handle) && now - found.endNanos() < 0 ? found : null;
     }
 
     void remember(OpenHandle opened) {
@@ -273,6 +285,8 @@ final class PeerLink {
     }
 
     private static int place(RemoteHandle handle) {
-        return Arrays.hashCode(handle.capability()) & (OPEN_HANDLES - 1);
+        // A MAC: any of its bits will do.
+        byte[] capability = handle.capability();
+        return capability.length < 2 ? 0 : (capability[0] & 0xff | capability[1] << 8) & (OPEN_HANDLES - 1);
     }
 }

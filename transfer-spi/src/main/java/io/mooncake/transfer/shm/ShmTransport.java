@@ -153,14 +153,17 @@ public final class ShmTransport implements Transport {
 
     @Override
     public void execute(PeerAddress peer, TransferBatch batch) {
-        prepare(peer);
         PeerLink link = links.get(peer.incarnation());
+        if (link == null || !link.complete(owner.sharing())) {
+            prepare(peer);
+            link = links.get(peer.incarnation());
+        }
         if (link != null && link.attached()) {
             OutgoingWrites writes = batch.write() ? link.outgoing() : null;
             if (writes != null) {
                 write(writes, batch);
-            } else if (!batch.write()) {
-                read(peer, link, batch);
+            } else if (!batch.write() && read(peer, link, batch)) {
+                return;
             }
             if (batch.done()) {
                 return;
@@ -169,45 +172,50 @@ public final class ShmTransport implements Transport {
         fallback.execute(peer, batch);
     }
 
-    private void read(PeerAddress peer, PeerLink link, TransferBatch batch) {
+    /** Reads what can be read this way; whether that was all of it. */
+    private boolean read(PeerAddress peer, PeerLink link, TransferBatch batch) {
+        long now = System.nanoTime();
         if (!batch.leased()) {
-            open(peer, link, batch);
+            open(peer, link, batch, now);
         }
         Copier copier = copiers.get();
         Slice slice = copier.slice();
+        long bytes = 0;
         boolean left = false;
-        while (batch.next(slice)) {
-            if (System.nanoTime() - batch.deadlineNanos() >= 0) {
+        boolean done = false;
+        while (!done && batch.next(slice)) {
+            if (now - batch.deadlineNanos() >= 0) {
                 batch.abort(batch.deadlineStatus());
-                return;
-            }
-            if (Thread.currentThread().isInterrupted()) {
+            } else if (Thread.currentThread().isInterrupted()) {
                 batch.abort(TransferStatus.CANCELED);
-                return;
-            }
-            TransferStatus status = read(link, batch, slice, copier);
-            if (status == null) {
-                batch.setAside(slice);
-                left = true;
-            } else if (status == TransferStatus.COMPLETED) {
-                counters.readShm.add(slice.length());
-                batch.copied(slice);
             } else {
-                batch.failed(slice, status);
+                TransferStatus status = read(link, batch, slice, copier, now);
+                if (status == null) {
+                    batch.setAside(slice);
+                    left = true;
+                } else if (status == TransferStatus.COMPLETED) {
+                    bytes += slice.length();
+                    done = batch.copied(slice);
+                } else {
+                    batch.failed(slice, status);
+                }
+                now = done ? now : System.nanoTime();
             }
         }
+        counters.readShm.add(bytes);
         if (left) {
             batch.bringBack();
         }
+        return done;
     }
 
     /** The outcome of a slice, or null when it can't be read this way. */
-    private @Nullable TransferStatus read(PeerLink link, TransferBatch batch, Slice slice, Copier copier) {
+    private @Nullable TransferStatus read(PeerLink link, TransferBatch batch, Slice slice, Copier copier, long now) {
         RemoteHandle handle = slice.handle();
         long word = batch.generationOffset(slice);
         long endNanos = batch.deadlineNanos();
         if (!batch.leased()) {
-            OpenHandle opened = link.opened(handle);
+            OpenHandle opened = link.opened(handle, now);
             if (opened == null) {
                 return null;
             }
@@ -259,11 +267,11 @@ public final class ShmTransport implements Transport {
     }
 
     /** Has the owner verify the handles that it hasn't yet, all in one request. */
-    private void open(PeerAddress peer, PeerLink link, TransferBatch batch) {
+    private void open(PeerAddress peer, PeerLink link, TransferBatch batch, long now) {
         List<RemoteHandle> unknown = null;
         for (int i = 0; i < batch.requests(); i++) {
             RemoteHandle handle = batch.handle(i);
-            if (link.opened(handle) == null && shared(link, handle.region())) {
+            if (link.opened(handle, now) == null && shared(link, handle.region())) {
                 unknown = unknown == null ? new ArrayList<>() : unknown;
                 if (unknown.size() < ShmFrameDescriptor.MAX_HANDLES) {
                     unknown.add(handle);
