@@ -93,6 +93,10 @@ public final class TransferBench implements Bench {
                 settings.memoryBytes() >> 20, settings.cacheBytes() >> 20, settings.connections());
         terminal.line(
                 "Each line: %d rounds, each contender %d ms a round in turns.", settings.rounds(), settings.millis());
+        if (settings.busy()) {
+            terminal.line(
+                    "This machine is BUSY (load %.1f): figures come out low, ratios suffer less.", settings.load());
+        }
         if (!ceiling.reason().isEmpty()) {
             terminal.line("WITHOUT the C program: " + ceiling.reason());
         }
@@ -184,6 +188,7 @@ public final class TransferBench implements Bench {
         text.put("rounds", settings.rounds());
         text.put("millisOfARound", settings.millis());
         text.put("quick", asked.quick());
+        text.put("loadBefore", settings.load());
         text.put("connections", settings.connections());
         text.put("memoryBytesOfAProcess", settings.memoryBytes());
         text.put("lastLevelCacheBytes", settings.cacheBytes());

@@ -2,6 +2,7 @@
 package io.mooncake.benchmarks.transfer;
 
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -14,8 +15,10 @@ import java.nio.file.Path;
  * @param memoryBytes of each process, all touched before
  * @param cacheBytes last level of cache, 0 where the machine does not tell
  * @param connections data connections of the engine and of the C program
+ * @param load of the machine before, as by {@code uptime}; below zero where it does not tell
  */
-record TransferSettings(int rounds, long millis, long warmUpMillis, int memoryBytes, long cacheBytes, int connections) {
+record TransferSettings(
+        int rounds, long millis, long warmUpMillis, int memoryBytes, long cacheBytes, int connections, double load) {
     private static final int DEFAULT_ROUNDS = 7;
     private static final long LEAST_MEMORY = 256L << 20;
     private static final long MOST_MEMORY = 1L << 30;
@@ -31,7 +34,13 @@ record TransferSettings(int rounds, long millis, long warmUpMillis, int memoryBy
                 quick ? 40 : 100,
                 (int) Math.min(wanted, MOST_MEMORY),
                 cache,
-                ClientMain.config("tcp", true).connectionsPerPeer());
+                ClientMain.config("tcp", true).connectionsPerPeer(),
+                ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage());
+    }
+
+    /** Whether others use so much of the machine that figures come out low. */
+    boolean busy() {
+        return load > Runtime.getRuntime().availableProcessors() * 0.25;
     }
 
     /** Whether what the calls touch in turn is larger than the cache, as far as the machine tells. */

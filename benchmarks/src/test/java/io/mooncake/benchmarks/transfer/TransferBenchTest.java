@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 /** The harness as it is shipped, on one size: real processes, and figures that can be; whether they are good is no test's question. */
 final class TransferBenchTest {
     private static final long SIZE = 64 << 10;
-    private static final TransferSettings SHORT = new TransferSettings(5, 15, 10, 64 << 20, 0, 2);
+    private static final TransferSettings SHORT = new TransferSettings(5, 15, 10, 64 << 20, 0, 2, 0);
 
     private final ByteArrayOutputStream shown = new ByteArrayOutputStream();
 
