@@ -208,7 +208,13 @@ public final class PeerSockets implements AutoCloseable {
         } catch (IOException e) {
             throw unreachable(peer, e);
         }
-        PeerChannel channel = connecting(socket);
+        PeerChannel channel;
+        try {
+            channel = connecting(socket);
+        } catch (OutOfMemoryError e) {
+            Quietly.close(socket);
+            throw unreachable(peer, new IOException("no memory for TLS", e));
+        }
         WatchedChannel watched = new WatchedChannel(watchdog, channel);
         watched.watch();
         boolean connected = false;

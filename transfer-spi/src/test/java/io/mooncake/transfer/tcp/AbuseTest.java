@@ -16,8 +16,10 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
@@ -328,6 +330,23 @@ final class AbuseTest {
             assertThat(heapBytes() - heap).isLessThan(16L << 20);
             // Twice is the aim on a machine of its own; here the attacker itself takes one of two cores.
             assertThat(under[1]).isLessThan(Math.max(4 * alone[1], 200_000_000L));
+        }
+    }
+
+    @Test
+    void connections_allTakenByOnePeer_aNewcomerGetsOne() throws Exception {
+        List<PeerChannel> hoard = new ArrayList<>();
+        try (Attacker hoarder = new Attacker()) {
+            for (int i = 0; i < OwnerSide.MAX_SERVED; i++) {
+                hoard.add(hoarder.sockets.connect(owner.address(), Plane.DATA, System.nanoTime() + 10_000_000_000L));
+            }
+            try (TransferEngine good = TransferEngine.start(config())) {
+                assertThat(median(good, 3)[0]).isPositive();
+            }
+        } finally {
+            for (PeerChannel one : hoard) {
+                one.close();
+            }
         }
     }
 
