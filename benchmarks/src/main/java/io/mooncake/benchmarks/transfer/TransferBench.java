@@ -32,7 +32,7 @@ public final class TransferBench implements Bench {
     private static final int MAX_BATCH = 64;
     private static final long MAX_BATCH_BYTES = 64L << 20;
     /** The compiler of the Java machine needs many calls before it has compiled the whole way of a transfer. */
-    private static final long FIRST_WARM_UP_MILLIS = 2_000;
+    private static final long FIRST_WARM_UP_MILLIS = 5_000;
 
     private final @Nullable TransferSettings fixed;
 
