@@ -65,6 +65,8 @@ final class LocalTransferEngine implements TransferEngine {
     LocalTransferEngine(TransferEngineConfig config, SafetyChecks wanted) {
         DirectViews.requireAvailable();
         this.config = config;
+        // Before anything is opened: it may refuse.
+        List<InetAddress> localRails = localRails();
         SafetyChecks checks = new SafetyChecks(
                 wanted.generation(),
                 wanted.checksum() && config.checksum(),
@@ -77,8 +79,8 @@ final class LocalTransferEngine implements TransferEngine {
                 ClusterKey.ofSecret(config.secret()), incarnation, checks.incarnation(), counters, config.tls());
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
         this.leaseClient = new LeaseClient(control);
-        this.tcp = new TcpTransport(
-                sockets, regions, capabilities, checks, gone, config.connectionsPerPeer(), localRails());
+        this.tcp =
+                new TcpTransport(sockets, regions, capabilities, checks, gone, config.connectionsPerPeer(), localRails);
         Paths.Parts parts = new Paths.Parts(control, regions, capabilities, checks, counters, gone);
         try {
             this.paths = new Paths(incarnation, config, parts, tcp);

@@ -54,6 +54,7 @@ final class Paths {
     private final Transport network;
     private final ShmTransport shm;
     private final boolean sharing;
+    private final List<String> rails;
 
     /** What all ways need. */
     record Parts(
@@ -71,6 +72,7 @@ final class Paths {
     Paths(UUID own, TransferEngineConfig config, Parts parts, TcpTransport tcp) {
         this.own = own;
         this.protocol = config.protocol();
+        this.rails = config.rails();
         this.gone = parts.gone;
         this.tcp = tcp;
         this.sharing = protocol == TransferProtocol.AUTO || protocol == TransferProtocol.SHM;
@@ -168,8 +170,18 @@ final class Paths {
         return new PathReport(
                 reads == Kind.TCP ? beyond : reads,
                 writes == Kind.TCP ? beyond : writes,
-                beyond == Kind.RDMA && rdma != null ? rdma.describe() : "",
+                networked ? over(peer, beyond) : "",
                 String.join("; ", reasons));
+    }
+
+    private String over(PeerAddress peer, Kind kind) {
+        if (kind == Kind.RDMA && rdma != null) {
+            return rdma.describe();
+        }
+        if (rails.isEmpty() || peer.rails().isEmpty()) {
+            return "";
+        }
+        return peer.host() + ", " + String.join(", ", peer.rails());
     }
 
     private Kind networkKind(PeerAddress peer, Deadline deadline, boolean forReads, List<String> reasons) {

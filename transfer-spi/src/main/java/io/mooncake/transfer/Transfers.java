@@ -19,6 +19,8 @@ import org.jspecify.annotations.Nullable;
  * own.
  */
 final class Transfers {
+    private static final long MAX_DEADLINE_NANOS = 86_400_000_000_000L;
+
     private final RegionRegistry regions;
     private final SafetyChecks checks;
     private final Paths paths;
@@ -166,7 +168,7 @@ final class Transfers {
                 checks.checksum() ? read.segments : null,
                 checks.checksum() ? read.checksums : null,
                 read.generationOffsets,
-                leaseFirst ? leaseEnd : deadlineNanos,
+                leaseFirst ? leaseEnd : atMostADay(deadlineNanos),
                 leaseFirst ? TransferStatus.LEASE_EXPIRED : TransferStatus.TIMEOUT,
                 lanes);
     }
@@ -194,6 +196,12 @@ final class Transfers {
                 }
             }
         }
+    }
+
+    /** As {@link Deadline} has it; nothing behind this meets a sum that overflows. */
+    private static long atMostADay(long deadlineNanos) {
+        long now = System.nanoTime();
+        return deadlineNanos - now > MAX_DEADLINE_NANOS ? now + MAX_DEADLINE_NANOS : deadlineNanos;
     }
 
     static long nanosOf(Deadline deadline) {

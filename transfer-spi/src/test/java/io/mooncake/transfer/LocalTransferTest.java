@@ -8,6 +8,11 @@ import org.junit.jupiter.api.Test;
 /** The contract over the copy within a process: an engine and itself. */
 final class LocalTransferTest extends TransferContract {
     @Override
+    long read(TransferStatistics statistics) {
+        return statistics.readLocal();
+    }
+
+    @Override
     TransferEngine start() {
         return TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
     }

@@ -9,6 +9,11 @@ final class RdmaTransferOnDevice extends TransferContract {
     static final RdmaConfig CONFIG = new RdmaConfig("", 1, -1, 16 << 20, 14, 4);
 
     @Override
+    long read(TransferStatistics statistics) {
+        return statistics.readRdma();
+    }
+
+    @Override
     TransferEngine start() {
         return TransferEngine.start(config());
     }

@@ -26,6 +26,11 @@ final class ShmTransferTest extends TransferContract {
     }
 
     @Override
+    long read(TransferStatistics statistics) {
+        return statistics.readShm();
+    }
+
+    @Override
     TransferEngine start() {
         return TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
     }
@@ -33,6 +38,11 @@ final class ShmTransferTest extends TransferContract {
     @Override
     Memory memory(int length) {
         return new Memory(length, SharedFile.DEFAULT_FOLDER);
+    }
+
+    @Override
+    LargeMemory largeMemory(long length) {
+        return new LargeMemory(length, SharedFile.DEFAULT_FOLDER);
     }
 
     @Override

@@ -16,6 +16,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -44,9 +45,18 @@ abstract class TransferContract {
         return new Memory(length);
     }
 
+    LargeMemory largeMemory(long length) {
+        return new LargeMemory(length, null);
+    }
+
     /** Whether the owner's program takes part in reads, and so can count them. */
     boolean ownerCountsReads() {
         return true;
+    }
+
+    /** Bytes that the transport under test has read. */
+    long read(TransferStatistics statistics) {
+        return statistics.readTcp();
     }
 
     /** Brings the engines to the transport under test. */
@@ -155,6 +165,7 @@ abstract class TransferContract {
         assertThat(readerMemory.untouched(0, 4096 + 3)).isTrue();
         assertThat(readerMemory.untouched(4096 + 3 + size, 4096)).isTrue();
         assertThat(reader.statistics().bytesRead()).isEqualTo(size);
+        assertThat(read(reader.statistics())).isEqualTo(size);
         assertThat(owner.statistics().bytesServed()).isEqualTo(ownerCountsReads() ? size : 0);
     }
 
@@ -181,6 +192,102 @@ abstract class TransferContract {
         assertThat(ownerMemory.untouched(0, 4096 + 5)).isTrue();
         assertThat(ownerMemory.untouched(4096 + 5 + size, 4096)).isTrue();
         assertThat(owner.statistics().bytesReceived()).isEqualTo(size);
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, -1, Long.MIN_VALUE, 1001, Long.MAX_VALUE})
+    void batchTransferSync_sizeOutsideOfTheHandle_throws(long size) {
+        long[] addresses = {readerMemory.address};
+        RemoteHandle[] handles = {handle(0, 1000, true)};
+        for (boolean write : new boolean[] {false, true}) {
+            assertThatThrownBy(() -> {
+                        if (write) {
+                            reader.batchTransferSyncWrite(
+                                    owner.address(), addresses, handles, new long[] {size}, soon());
+                        } else {
+                            reader.batchTransferSyncRead(
+                                    owner.address(), addresses, handles, new long[] {size}, soon());
+                        }
+                    })
+                    .hasMessage("sizes[0]: " + size + " (expected: 1..1000)")
+                    .extracting("code")
+                    .isEqualTo(MooncakeException.Code.INVALID_ARGUMENT);
+        }
+        assertThat(readerMemory.untouched(0, 4096)).isTrue();
+    }
+
+    @Test
+    void batchTransferSync_noRequests_hasNoStatuses() {
+        assertThat(reader.batchTransferSyncRead(owner.address(), new long[0], new RemoteHandle[0], new long[0], soon()))
+                .isEmpty();
+    }
+
+    @Test
+    void batchTransferSync_callersArray_takesOneStatusARequest() {
+        ownerMemory.fill(1, 0, 5000);
+        RemoteHandle[] handles = {handle(0, 5000, false), handle(0, 100, false, Duration.ZERO)};
+        long[] addresses = {readerMemory.address, readerMemory.address + 8192};
+        TransferStatus[] statuses = new TransferStatus[3];
+        reader.batchTransferSyncRead(
+                owner.address(), addresses, handles, new long[] {5000, 100}, statuses, Long.MAX_VALUE / 2);
+        assertThat(statuses).containsExactly(TransferStatus.COMPLETED, TransferStatus.LEASE_EXPIRED, null);
+        assertThat(readerMemory.holds(1, 0, 5000)).isTrue();
+        reader.batchTransferSyncRead(
+                owner.address(), addresses, handles, new long[] {5000, 100}, statuses, System.nanoTime() - 1);
+        assertThat(statuses[0]).isEqualTo(TransferStatus.TIMEOUT);
+        assertThatThrownBy(() -> reader.batchTransferSyncRead(
+                        owner.address(), addresses, handles, new long[] {5000, 100}, new TransferStatus[1], 0))
+                .hasMessageContaining("1 statuses");
+    }
+
+    @Test
+    void prepareRead_runTwice_readsWhatIsThereThenAndEndsWithTheLease() {
+        leases.put(1, 0, 1 << 20, 1 << 16);
+        TransferStatus[] statuses = new TransferStatus[1];
+        PreparedRead prepared;
+        try (RemoteLease lease = lease(1)) {
+            prepared = reader.prepareRead(lease, List.of(new TransferEngine.ReadRequest(0, readerMemory.address)));
+            assertThat(prepared.size()).isEqualTo(1);
+            prepared.run(statuses, System.nanoTime() + 20_000_000_000L);
+            assertThat(statuses).containsExactly(TransferStatus.COMPLETED);
+            assertThat(readerMemory.holds(1, 0, 1 << 20)).isTrue();
+            ownerMemory.flip(77);
+            prepared.run(statuses, System.nanoTime() + 20_000_000_000L);
+            assertThat(statuses).containsExactly(TransferStatus.CHECKSUM);
+            assertThatThrownBy(() -> prepared.run(new TransferStatus[0], 0)).hasMessageContaining("statuses: 0");
+        }
+        prepared.run(statuses, System.nanoTime() + 20_000_000_000L);
+        assertThat(statuses).containsExactly(TransferStatus.LEASE_EXPIRED);
+    }
+
+    @Test
+    @EnabledIfSystemProperty(named = "mooncake.long", matches = "true")
+    void batchTransferSync_beyondTwoGiB_movesExactlyItsBytesInOneRequest() {
+        long size = (2L << 30) + 12_345;
+        try (LargeMemory theirs = largeMemory(size);
+                LargeMemory ours = largeMemory(size)) {
+            int region = theirs.register(owner);
+            int target = ours.register(reader);
+            theirs.fill(5);
+            RemoteHandle[] handles = {
+                owner.issueHandle(reader.incarnation(), region, 0, 0, size, true, Duration.ofSeconds(60))
+            };
+            long[] addresses = {ours.address};
+            long[] sizes = {size};
+            assertThat(reader.batchTransferSyncRead(
+                            owner.address(), addresses, handles, sizes, Deadline.ofMillis(60_000)))
+                    .containsExactly(TransferStatus.COMPLETED);
+            assertThat(ours.firstDifference(5)).isEqualTo(-1);
+            assertThat(read(reader.statistics())).isEqualTo(size);
+            ours.fill(6);
+            handles[0] = owner.issueHandle(reader.incarnation(), region, 0, 0, size, true, Duration.ofSeconds(60));
+            assertThat(reader.batchTransferSyncWrite(
+                            owner.address(), addresses, handles, sizes, Deadline.ofMillis(60_000)))
+                    .containsExactly(TransferStatus.COMPLETED);
+            assertThat(theirs.firstDifference(6)).isEqualTo(-1);
+            owner.unregisterMemory(region);
+            reader.unregisterMemory(target);
+        }
     }
 
     @Test

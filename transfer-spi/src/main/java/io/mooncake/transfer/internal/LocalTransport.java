@@ -25,6 +25,7 @@ public final class LocalTransport implements Transport {
     private static final class Worker {
         final Slice slice = new Slice();
         final CRC32C crc = new CRC32C();
+        final MovingView view = new MovingView();
         final Capabilities.Verifier verifier;
 
         Worker(Capabilities capabilities) {
@@ -57,7 +58,7 @@ public final class LocalTransport implements Transport {
                 counters.requestsServed.increment();
                 (batch.write() ? counters.writtenLocal : counters.readLocal).add(slice.length());
                 (batch.write() ? counters.bytesReceived : counters.bytesServed).add(slice.length());
-                batch.arrived(slice, worker.crc);
+                batch.arrived(slice, worker.crc, worker.view);
             } else if (!closed) {
                 counters.requestsRefused.increment();
                 batch.failed(slice, status);

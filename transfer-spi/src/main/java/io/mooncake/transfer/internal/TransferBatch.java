@@ -463,8 +463,10 @@ public final class TransferBatch {
 
     /** Offers again what was set aside. */
     public synchronized void bringBack() {
-        returned.addAll(aside);
-        aside.clear();
+        // Not by addAll, which makes an object.
+        while (!aside.isEmpty()) {
+            returned.add(aside.remove());
+        }
     }
 
     /** Every request that has no status yet ends with {@code status}. */
