@@ -116,7 +116,9 @@ final class MetadataFrameDescriptor {
                 return Optional.empty();
             }
             UUID owner = new UUID(buffer.getLong(), buffer.getLong());
-            return Optional.of(body(Type.values()[type], owner, buffer.getLong(), buffer));
+            Frame frame = body(Type.values()[type], owner, buffer.getLong(), buffer);
+            boolean sound = !buffer.hasRemaining() && frame.part >= 0 && frame.part < frame.parts;
+            return sound ? Optional.of(frame) : Optional.empty();
         } catch (BufferUnderflowException | MooncakeException e) {
             return Optional.empty();
         }
@@ -130,6 +132,9 @@ final class MetadataFrameDescriptor {
             part = buffer.getInt();
             parts = buffer.getInt();
             count = buffer.getInt();
+        }
+        if (count < 0) {
+            throw new BufferUnderflowException();
         }
         List<Entry> entries = new ArrayList<>();
         for (int i = 0; i < count; i++) {

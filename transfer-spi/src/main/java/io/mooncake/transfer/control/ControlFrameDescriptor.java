@@ -81,7 +81,8 @@ final class ControlFrameDescriptor {
                 || error > BUSY
                 || nameBytes < 1
                 || nameBytes > MAX_NAME_BYTES
-                || payloadBytes != bytes.length - HEADER_BYTES) {
+                || payloadBytes != bytes.length - HEADER_BYTES
+                || !name(bytes, nameBytes)) {
             return null;
         }
         byte[] payload = new byte[payloadBytes];
@@ -94,6 +95,17 @@ final class ControlFrameDescriptor {
                 new UUID(from.getLong(32), from.getLong(40)),
                 new String(bytes, 48, nameBytes, StandardCharsets.US_ASCII),
                 payload);
+    }
+
+    /** Whether a name that {@link #requireName} allows lies in its field, with zeros behind it. */
+    private static boolean name(byte[] frame, int length) {
+        for (int i = 0; i < MAX_NAME_BYTES; i++) {
+            byte character = frame[48 + i];
+            if (i < length ? character <= 32 || character == 127 : character != 0) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Checks a service or topic name. */
