@@ -113,18 +113,22 @@ public final class CudaDevice implements AutoCloseable {
     }
 
     /**
-     * Exports a range as a dma-buf.
+     * Exports a range as a dma-buf, together with what shares a page of the host with it.
      *
-     * @param address on a page of the host
-     * @param bytes whole pages
      * @return its descriptor, which the caller closes
      */
     public DmaBuf exportDmaBuf(long address, long bytes) {
+        if (address <= 0 || bytes < 1) {
+            throw MooncakeException.invalid("memory", address + "+" + bytes, "an address and at least 1 byte");
+        }
+        long page = NativeCalls.pageSizeBytes();
+        long start = address & -page;
+        long end = (address + bytes + page - 1) & -page;
         int[] descriptor = {-1};
         call(
                 "export " + bytes + " bytes as a dma-buf",
-                device -> CudaCalls.exportDmaBuf(device, address, bytes, descriptor));
-        return new DmaBuf(descriptor[0]);
+                device -> CudaCalls.exportDmaBuf(device, start, end - start, descriptor));
+        return new DmaBuf(descriptor[0], address - start);
     }
 
     /** What a network card has written into this GPU becomes visible to its programs. */

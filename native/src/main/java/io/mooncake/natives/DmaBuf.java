@@ -6,10 +6,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /** A descriptor of device memory for other devices. What was registered with it lives on when it is closed. */
 public final class DmaBuf implements AutoCloseable {
     private final int descriptor;
+    private final long offset;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    DmaBuf(int descriptor) {
+    DmaBuf(int descriptor, long offset) {
         this.descriptor = descriptor;
+        this.offset = offset;
+    }
+
+    /** Where in it the range begins that was asked for. */
+    public long offset() {
+        return offset;
     }
 
     /** The number of the operating system. */

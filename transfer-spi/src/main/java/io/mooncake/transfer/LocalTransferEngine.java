@@ -5,6 +5,8 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.control.ZmqControlPlane;
+import io.mooncake.transfer.gpu.GpuMemory;
+import io.mooncake.transfer.gpu.GpuReport;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
@@ -27,6 +29,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -57,6 +60,7 @@ final class LocalTransferEngine implements TransferEngine {
     private final ZmqControlPlane control;
     private final TcpTransport tcp;
     private final Paths paths;
+    private final GpuMemory gpu = new GpuMemory();
     private final Transfers transfers;
     private final Submissions submissions;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -91,7 +95,7 @@ final class LocalTransferEngine implements TransferEngine {
             sockets.close();
             throw e;
         }
-        this.transfers = new Transfers(regions, checks, paths, config.connectionsPerPeer(), this::requireOpen);
+        this.transfers = new Transfers(regions, checks, paths, gpu, config.connectionsPerPeer(), this::requireOpen);
         this.submissions = new Submissions(transfers);
         try {
             this.address = listen(incarnation);
@@ -214,6 +218,24 @@ final class LocalTransferEngine implements TransferEngine {
     }
 
     @Override
+    public int registerGpuMemory(long memoryAddress, long length, int cudaDevice, RegionGuard guard) {
+        requireOpen();
+        return gpu.register(
+                        memoryAddress,
+                        length,
+                        cudaDevice,
+                        memory -> regions.register(memoryAddress, length, guard, memory),
+                        paths.card())
+                .id();
+    }
+
+    @Override
+    public Optional<GpuReport> gpuPath(int region) {
+        Region found = regions.find(region);
+        return found == null ? Optional.empty() : GpuMemory.report(found);
+    }
+
+    @Override
     public int[] batchRegisterMemory(long[] addresses, long[] lengths, RegionGuard guard) {
         requireOpen();
         if (addresses.length != lengths.length) {
@@ -241,6 +263,7 @@ final class LocalTransferEngine implements TransferEngine {
         regions.unregister(region, paths::cut);
         if (ending != null) {
             paths.deregister(ending);
+            gpu.release(ending);
         }
     }
 
@@ -412,6 +435,7 @@ final class LocalTransferEngine implements TransferEngine {
         for (Region region : regions.all()) {
             regions.unregister(region.id(), paths::cut);
         }
+        gpu.close();
         paths.releaseDevice();
         sockets.close();
     }

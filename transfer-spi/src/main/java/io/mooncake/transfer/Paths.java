@@ -6,6 +6,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.PathReport.Kind;
 import io.mooncake.transfer.control.ZmqControlPlane;
+import io.mooncake.transfer.gpu.GpuMemory;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.LocalTransport;
@@ -225,6 +226,11 @@ final class Paths {
             }
             LOG.info("Region {} is not reached by RDMA: {}", region.id(), e.getMessage());
         }
+    }
+
+    /** What GPU memory is to be made known to; null where no RDMA device is open. */
+    GpuMemory.@Nullable Card card() {
+        return rdma;
     }
 
     /** Shows a region in {@code backing} to the peers of this machine. */

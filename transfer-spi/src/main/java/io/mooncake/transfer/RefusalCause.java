@@ -15,6 +15,8 @@ public enum RefusalCause {
     REGION(false),
     /** A write under a handle that only reads. */
     RIGHTS(true),
+    /** The driver of the GPU that the memory lies on failed. */
+    DEVICE(false),
     /** A frame out of its order, as one that is sent again; it ends the connection. */
     REPLAY(true),
     /** A frame that is none; it ends the connection. */

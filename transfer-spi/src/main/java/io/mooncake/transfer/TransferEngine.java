@@ -103,6 +103,25 @@ public interface TransferEngine extends AutoCloseable {
     int registerMemory(long address, long length, PublishedGuard guard, io.mooncake.natives.SharedFile backing);
 
     /**
+     * Registers memory of a GPU, which transfers then read and write as they do memory of the host. What its bytes go through is chosen by
+     * probing: the network card itself by a dma-buf, by peer memory, or pinned memory of the host; {@link #gpuPath} says which, and why.
+     *
+     * <p>Ownership: the allocation belongs to the caller and must outlive the registration. The GPU's primary context is used. Transfers
+     * are ordered with nothing else on the GPU: memory that is read must have been written, by streams that were waited for.
+     *
+     * @param address of the device, for example of {@code cuMemAlloc}; no CPU touches it
+     * @param cudaDevice ordinal of the GPU
+     * @param guard asked on each remote access
+     * @return region id, unique in this life
+     * @throws io.mooncake.base.MooncakeException CONFIGURATION without a usable GPU, INVALID_ARGUMENT when the range is no memory of it;
+     *     a {@link io.mooncake.natives.CudaException} when the driver fails
+     */
+    int registerGpuMemory(long address, long length, int cudaDevice, RegionGuard guard);
+
+    /** How the bytes of a region on a GPU go, and why; empty for other regions. */
+    java.util.Optional<io.mooncake.transfer.gpu.GpuReport> gpuPath(int region);
+
+    /**
      * Registers several ranges, all or none.
      *
      * @param addresses of the ranges

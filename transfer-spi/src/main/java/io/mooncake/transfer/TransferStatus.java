@@ -18,5 +18,7 @@ public enum TransferStatus {
     /** The owner refused the capability or range. */
     REFUSED,
     /** Connection refused or lost. */
-    PEER_UNREACHABLE
+    PEER_UNREACHABLE,
+    /** The driver of a GPU that the bytes come from or go to failed, here or at the owner; the log of that side names the error. */
+    DEVICE_FAILED
 }

@@ -4,9 +4,11 @@ package io.mooncake.transfer;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.TransferEngine.ReadRequest;
+import io.mooncake.transfer.gpu.GpuMemory;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.internal.Staging;
 import io.mooncake.transfer.internal.TransferBatch;
 import java.util.Arrays;
 import java.util.List;
@@ -24,6 +26,7 @@ final class Transfers {
     private final RegionRegistry regions;
     private final SafetyChecks checks;
     private final Paths paths;
+    private final GpuMemory gpu;
     private final int lanes;
     private final Runnable requireOpen;
     private final ThreadLocal<Workspace> workspaces = ThreadLocal.withInitial(Workspace::new);
@@ -39,10 +42,12 @@ final class Transfers {
      * @param lanes connections that share a batch
      * @param requireOpen throws when the engine is closed
      */
-    Transfers(RegionRegistry regions, SafetyChecks checks, Paths paths, int lanes, Runnable requireOpen) {
+    Transfers(
+            RegionRegistry regions, SafetyChecks checks, Paths paths, GpuMemory gpu, int lanes, Runnable requireOpen) {
         this.regions = regions;
         this.checks = checks;
         this.paths = paths;
+        this.gpu = gpu;
         this.lanes = lanes;
         this.requireOpen = requireOpen;
     }
@@ -124,7 +129,7 @@ final class Transfers {
             for (; holding < count; holding++) {
                 workspace.held[holding] = requireRegistered(localAddresses[holding], sizes[holding]);
             }
-            paths.execute(peer, workspace.batch);
+            execute(peer, workspace);
             workspace.batch.statuses(statuses);
         } finally {
             for (int i = 0; i < holding; i++) {
@@ -134,6 +139,16 @@ final class Transfers {
                     region.release();
                 }
             }
+        }
+    }
+
+    private void execute(PeerAddress peer, Workspace workspace) {
+        TransferBatch batch = workspace.batch;
+        try (Staging staging = gpu.staging(batch, workspace.held)) {
+            batch.stageWith(staging);
+            paths.execute(peer, batch);
+        } finally {
+            batch.stageWith(null);
         }
     }
 

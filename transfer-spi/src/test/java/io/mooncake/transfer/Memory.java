@@ -6,19 +6,27 @@ import io.mooncake.transfer.internal.DirectViews;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.function.LongUnaryOperator;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import sun.misc.Unsafe;
 
-/** Off-heap memory of a test, with a canary on both sides and self-identifying contents. */
-final class Memory implements AutoCloseable {
+/**
+ * Off-heap memory of a test, with a canary on both sides and self-identifying contents. Memory of a device has a copy on the host, where it is
+ * filled and looked at; the two are made equal before each look and after each change.
+ */
+class Memory implements AutoCloseable {
     private static final int CANARY_BYTES = 4096;
     private static final byte CANARY = (byte) 0xA5;
     private static final Unsafe UNSAFE = unsafe();
 
     private final long base;
     private final @Nullable SharedFile file;
+    /** Where the host sees it. */
+    private final long host;
+    /** What transfers are told. */
     final long address;
+
     final int length;
     /** The generation that the guard calls current. */
     final Generation generation;
@@ -47,13 +55,38 @@ final class Memory implements AutoCloseable {
 
     /** In a file below {@code folder}, or private where that is null; the generation lies in front of the canary. */
     Memory(int length, @Nullable Path folder) {
+        this(length, folder, null);
+    }
+
+    /** On a device where {@code device} gives an address for that many bytes. */
+    Memory(int length, @Nullable Path folder, @Nullable LongUnaryOperator device) {
         long bytes = length + 3L * CANARY_BYTES;
         this.length = length;
         this.file = folder == null ? null : SharedFile.create(folder, bytes);
         this.base = (file == null ? UNSAFE.allocateMemory(bytes) : file.address()) + CANARY_BYTES;
-        this.address = base + CANARY_BYTES;
+        this.host = base + CANARY_BYTES;
+        this.address = device == null ? host : device.applyAsLong(length + 2L * CANARY_BYTES) + CANARY_BYTES;
         this.generation = new Generation(base - CANARY_BYTES);
         UNSAFE.setMemory(base, length + 2L * CANARY_BYTES, CANARY);
+    }
+
+    /** The host is to look at a range. */
+    void fromDevice(long hostAddress, long deviceAddress, long bytes) {}
+
+    /** The host has changed a range. */
+    void toDevice(long deviceAddress, long hostAddress, long bytes) {}
+
+    final void look(long offset, long bytes) {
+        fromDevice(host + offset, address + offset, bytes);
+    }
+
+    final void changed(long offset, long bytes) {
+        toDevice(address + offset, host + offset, bytes);
+    }
+
+    /** With the canaries. */
+    final void changedAll() {
+        changed(-CANARY_BYTES, length + 2L * CANARY_BYTES);
     }
 
     /** Registers all of it, shared when it is. */
@@ -61,6 +94,11 @@ final class Memory implements AutoCloseable {
         return file == null
                 ? engine.registerMemory(address, length, guard())
                 : engine.registerMemory(address, length, guard(), file);
+    }
+
+    /** Registers all of it under another guard, and not shared. */
+    int register(TransferEngine engine, RegionGuard other) {
+        return engine.registerMemory(address, length, other);
     }
 
     private static Unsafe unsafe() {
@@ -91,11 +129,12 @@ final class Memory implements AutoCloseable {
     void fill(int name, int offset, int bytes) {
         int words = bytes & ~7;
         for (int i = 0; i < words; i += 8) {
-            UNSAFE.putLong(address + offset + i, expectedWord(name, i));
+            UNSAFE.putLong(host + offset + i, expectedWord(name, i));
         }
         for (int i = words; i < bytes; i++) {
-            UNSAFE.putByte(address + offset + i, expected(name, i));
+            UNSAFE.putByte(host + offset + i, expected(name, i));
         }
+        changed(offset, bytes);
     }
 
     /** Eight bytes of {@link #expected} at once, for an {@code i} that 8 divides: each is one more than the one before. */
@@ -111,12 +150,13 @@ final class Memory implements AutoCloseable {
 
     /** The first offset that does not hold the bytes of {@code name}, or -1. */
     int firstDifference(int name, int offset, int bytes) {
+        look(offset, bytes);
         int same = 0;
-        while (same <= bytes - 8 && UNSAFE.getLong(address + offset + same) == expectedWord(name, same)) {
+        while (same <= bytes - 8 && UNSAFE.getLong(host + offset + same) == expectedWord(name, same)) {
             same += 8;
         }
         for (int i = same; i < bytes; i++) {
-            if (UNSAFE.getByte(address + offset + i) != expected(name, i)) {
+            if (UNSAFE.getByte(host + offset + i) != expected(name, i)) {
                 return i;
             }
         }
@@ -129,8 +169,9 @@ final class Memory implements AutoCloseable {
 
     /** Whether every byte of the range is still what the constructor wrote. */
     boolean untouched(int offset, int bytes) {
+        look(offset, bytes);
         for (int i = 0; i < bytes; i++) {
-            if (UNSAFE.getByte(address + offset + i) != CANARY) {
+            if (UNSAFE.getByte(host + offset + i) != CANARY) {
                 return false;
             }
         }
@@ -138,8 +179,10 @@ final class Memory implements AutoCloseable {
     }
 
     boolean canariesIntact() {
+        look(-CANARY_BYTES, CANARY_BYTES);
+        look(length, CANARY_BYTES);
         for (int i = 0; i < CANARY_BYTES; i++) {
-            if (UNSAFE.getByte(base + i) != CANARY || UNSAFE.getByte(address + length + i) != CANARY) {
+            if (UNSAFE.getByte(base + i) != CANARY || UNSAFE.getByte(host + length + i) != CANARY) {
                 return false;
             }
         }
@@ -149,7 +192,8 @@ final class Memory implements AutoCloseable {
     /** Reuses all of it as an owner must: the generation goes odd, then come bytes of one value, then an even generation to lease by. */
     void recycle(byte value) {
         generation.incrementAndGet();
-        UNSAFE.setMemory(address, length, value);
+        UNSAFE.setMemory(host, length, value);
+        changed(0, length);
         generation.incrementAndGet();
         if (value % 4 == 0) {
             java.util.concurrent.locks.LockSupport.parkNanos(2_000_000);
@@ -158,9 +202,10 @@ final class Memory implements AutoCloseable {
 
     /** Whether all bytes are the same. */
     boolean uniform() {
-        byte first = UNSAFE.getByte(address);
+        look(0, length);
+        byte first = UNSAFE.getByte(host);
         for (int i = 0; i < length; i++) {
-            if (UNSAFE.getByte(address + i) != first) {
+            if (UNSAFE.getByte(host + i) != first) {
                 return false;
             }
         }
@@ -168,20 +213,24 @@ final class Memory implements AutoCloseable {
     }
 
     void flip(int offset) {
-        UNSAFE.putByte(address + offset, (byte) (UNSAFE.getByte(address + offset) ^ 1));
+        look(offset, 1);
+        UNSAFE.putByte(host + offset, (byte) (UNSAFE.getByte(host + offset) ^ 1));
+        changed(offset, 1);
     }
 
     long checksumOfAll() {
         CRC32C crc = new CRC32C();
-        crc.update(DirectViews.view(address, length));
+        look(0, length);
+        crc.update(DirectViews.view(host, length));
         return crc.getValue();
     }
 
     int[] checksums(int offset, int bytes, int segment) {
+        look(offset, bytes);
         int[] checksums = new int[bytes / segment];
         for (int i = 0; i < checksums.length; i++) {
             CRC32C crc = new CRC32C();
-            ByteBuffer view = DirectViews.view(address + offset + (long) i * segment, segment);
+            ByteBuffer view = DirectViews.view(host + offset + (long) i * segment, segment);
             crc.update(view);
             checksums[i] = (int) crc.getValue();
         }

@@ -396,8 +396,7 @@ abstract class TransferContract {
     @Test
     void batchTransferSyncRead_recycledWhileSending_isStale() {
         AtomicBoolean first = new AtomicBoolean(true);
-        int region =
-                owner.registerMemory(ownerMemory.address, SIZE, (offset, length, generation) -> first.getAndSet(false));
+        int region = ownerMemory.register(owner, (offset, length, generation) -> first.getAndSet(false));
         RemoteHandle handle = owner.issueHandle(reader.incarnation(), region, 1, 0, 1000, false, Duration.ofSeconds(5));
         assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.STALE_GENERATION);
     }

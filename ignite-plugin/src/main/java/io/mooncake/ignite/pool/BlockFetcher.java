@@ -198,7 +198,7 @@ final class BlockFetcher {
             case LEASE_EXPIRED -> MissReason.LEASE_EXPIRED;
             case CHECKSUM -> MissReason.CHECKSUM;
             case REFUSED -> MissReason.LEASE_REFUSED;
-            case PEER_UNREACHABLE -> MissReason.PEER_UNREACHABLE;
+            case PEER_UNREACHABLE, DEVICE_FAILED -> MissReason.PEER_UNREACHABLE;
         };
     }
 

@@ -62,7 +62,8 @@ final class Connector {
                                 STALE_GENERATION,
                                 LEASE_EXPIRED,
                                 CHECKSUM,
-                                PEER_UNREACHABLE -> MooncakeException.Code.PEER_UNREACHABLE;
+                                PEER_UNREACHABLE,
+                                DEVICE_FAILED -> MooncakeException.Code.PEER_UNREACHABLE;
                     };
             loop.post(() -> outcome.connected(null, failure(code, String.valueOf(e.getMessage()))));
         }

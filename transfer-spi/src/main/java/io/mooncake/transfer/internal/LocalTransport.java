@@ -5,6 +5,8 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.TransferBatch.Slice;
+import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.UUID;
 import java.util.zip.CRC32C;
 
@@ -80,7 +82,13 @@ public final class LocalTransport implements Transport {
             if (before != TransferStatus.COMPLETED) {
                 return before;
             }
-            copy(batch.write(), region.address() + handle.offset() + slice.offset(), slice);
+            long owned = region.address() + handle.offset() + slice.offset();
+            DeviceMemory device = region.device();
+            if (device == null) {
+                copy(batch.write(), owned, slice);
+            } else if (!copyThrough(device, batch, owned, slice)) {
+                return TransferStatus.DEVICE_FAILED;
+            }
             RawMemory.loadFence();
             return stillGranted(region, handle, slice);
         } finally {
@@ -96,6 +104,25 @@ public final class LocalTransport implements Transport {
             } else {
                 RawMemory.copy(owned + at, slice.localAddress() + at, bytes);
             }
+        }
+    }
+
+    private static boolean copyThrough(DeviceMemory device, TransferBatch batch, long owned, Slice slice) {
+        ByteBuffer local = DirectViews.view(slice.localAddress(), slice.length());
+        try (DeviceMemory.Passage passage = device.open(batch.deadlineNanos())) {
+            if (passage == null) {
+                return false;
+            }
+            if (!batch.write()) {
+                return passage.send(owned, slice.length(), local::put);
+            }
+            return passage.receive(owned, slice.length(), piece -> {
+                int bytes = piece.remaining();
+                piece.put(local.limit(local.position() + bytes));
+                return true;
+            });
+        } catch (IOException e) {
+            throw new IllegalStateException("a copy in memory", e);
         }
     }
 

@@ -5,6 +5,7 @@ import io.mooncake.transfer.PublishedGuard;
 import io.mooncake.transfer.RegionGuard;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Registered memory and the number of transfers that may touch it now. {@code users} counts them; the top bit means that the registration
@@ -18,21 +19,34 @@ public final class Region {
     private final long address;
     private final long length;
     private final RegionGuard guard;
+    private final @Nullable DeviceMemory device;
     private final AtomicInteger users = new AtomicInteger();
 
-    Region(int id, long address, long length, RegionGuard guard) {
+    Region(int id, long address, long length, RegionGuard guard, @Nullable DeviceMemory device) {
         this.id = id;
         this.address = address;
         this.length = length;
         this.guard = guard;
+        this.device = device;
+    }
+
+    /** Buffers of the engine itself, which no peer can name: a region without an id, for the devices of own transfers. */
+    public static Region ofBuffers(long address, long length) {
+        return new Region(0, address, length, (offset, bytes, generation) -> false, null);
     }
 
     public int id() {
         return id;
     }
 
+    /** Where it begins; for the device's driver alone where it is memory of a {@link #device}. */
     public long address() {
         return address;
+    }
+
+    /** What moves the bytes of memory that no CPU reaches; null for memory of the host. */
+    public @Nullable DeviceMemory device() {
+        return device;
     }
 
     public long length() {

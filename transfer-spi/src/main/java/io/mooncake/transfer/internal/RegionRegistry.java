@@ -20,8 +20,13 @@ public final class RegionRegistry {
     private volatile Region[] regions = new Region[0];
     private int lastId;
 
-    /** Registers; the id is unique in this engine's life. */
-    public synchronized Region register(long address, long length, RegionGuard guard) {
+    /** Registers memory of the host; the id is unique in this engine's life. */
+    public Region register(long address, long length, RegionGuard guard) {
+        return register(address, length, guard, null);
+    }
+
+    /** Registers memory, of a device where that is not null; the id is unique in this engine's life. */
+    public synchronized Region register(long address, long length, RegionGuard guard, @Nullable DeviceMemory device) {
         if (address <= 0 || length < 1 || address + length < 0) {
             throw MooncakeException.invalid("region", address + "+" + length, "an address and at least 1 byte");
         }
@@ -31,7 +36,7 @@ public final class RegionRegistry {
                     MooncakeException.Code.EXHAUSTED,
                     "regions: " + now.length + " (expected: below " + MAX_REGIONS + ")");
         }
-        Region region = new Region(++lastId, address, length, guard);
+        Region region = new Region(++lastId, address, length, guard, device);
         Region[] next = Arrays.copyOf(now, now.length + 1);
         next[now.length] = region;
         regions = next;

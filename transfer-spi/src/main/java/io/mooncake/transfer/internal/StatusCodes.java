@@ -19,6 +19,7 @@ public final class StatusCodes {
             case CHECKSUM -> 7;
             case REFUSED -> 8;
             case PEER_UNREACHABLE -> 9;
+            case DEVICE_FAILED -> 10;
         };
     }
 
@@ -34,6 +35,7 @@ public final class StatusCodes {
             case 7 -> TransferStatus.CHECKSUM;
             case 8 -> TransferStatus.REFUSED;
             case 9 -> TransferStatus.PEER_UNREACHABLE;
+            case 10 -> TransferStatus.DEVICE_FAILED;
             default -> null;
         };
     }

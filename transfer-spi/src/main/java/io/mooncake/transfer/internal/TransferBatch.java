@@ -59,6 +59,11 @@ public final class TransferBatch {
     /** Workers that take part or have been called and may yet. */
     private int lanes = 1;
 
+    /** For slices whose local end lies on a device; null when none does. Set while no worker has the batch. */
+    private volatile @Nullable Staging staging;
+    /** Whether the transport at work gives device addresses to a card that reaches them. */
+    private volatile boolean cardAtWork;
+
     /** A part of a request; mutable and reused by the connection that works on it. */
     public static final class Slice {
         private int request;
@@ -66,6 +71,8 @@ public final class TransferBatch {
         private int length;
         private @Nullable RemoteHandle handle;
         private long localAddress;
+        /** The local end proper, where it lies on a device and the slice is staged; else 0. */
+        private long deviceAddress;
 
         /** The remote range that it is a part of. */
         public RemoteHandle handle() {
@@ -90,7 +97,7 @@ public final class TransferBatch {
             return length;
         }
 
-        /** Where the bytes go or come from. */
+        /** Where the bytes go or come from: memory that the CPU reaches, unless the transport said that its card reaches devices. */
         public long localAddress() {
             return localAddress;
         }
@@ -101,6 +108,7 @@ public final class TransferBatch {
             length = other.length;
             handle = other.handle;
             localAddress = other.localAddress;
+            deviceAddress = other.deviceAddress;
         }
     }
 
@@ -305,7 +313,10 @@ public final class TransferBatch {
         return (int) Math.min(Integer.MAX_VALUE, slices);
     }
 
-    /** Takes the next slice into {@code slice}; false when there is none left to take. */
+    /**
+     * Takes the next slice into {@code slice}; false when there is none left to take, or when buffers for it are with slices under way:
+     * a worker that has some asks again after each.
+     */
     public boolean next(Slice slice) {
         return nextBelow(handles.length, slice);
     }
@@ -317,7 +328,17 @@ public final class TransferBatch {
      * @param weight this worker's speed, in units of the mean of all
      * @param last whether this worker must see to it that nothing is left, and so always takes something
      */
-    public synchronized boolean nextShare(Slice slice, long outstanding, double weight, boolean last) {
+    public boolean nextShare(Slice slice, long outstanding, double weight, boolean last) {
+        while (takeShare(slice, outstanding, weight, last)) {
+            Staged staged = stage(slice, outstanding == 0);
+            if (staged != Staged.SKIPPED) {
+                return staged == Staged.READY;
+            }
+        }
+        return false;
+    }
+
+    private synchronized boolean takeShare(Slice slice, long outstanding, double weight, boolean last) {
         if (lanes <= 1) {
             return take(handles.length, slice, sliceBytes);
         }
@@ -336,7 +357,17 @@ public final class TransferBatch {
     }
 
     /** As {@link #next}, of requests with an index below {@code end} only. */
-    public synchronized boolean nextBelow(int end, Slice slice) {
+    public boolean nextBelow(int end, Slice slice) {
+        while (takeBelow(end, slice)) {
+            Staged staged = stage(slice, false);
+            if (staged != Staged.SKIPPED) {
+                return staged == Staged.READY;
+            }
+        }
+        return false;
+    }
+
+    private synchronized boolean takeBelow(int end, Slice slice) {
         return take(end, slice, sliceBytes);
     }
 
@@ -366,12 +397,116 @@ public final class TransferBatch {
         }
     }
 
+    // ------------------------------------------------------------------------------------------------------ devices
+
+    /** Sets what slices pass through whose local end lies on a device; null when none does. No worker may have the batch. */
+    public void stageWith(@Nullable Staging through) {
+        staging = through;
+        cardAtWork = false;
+    }
+
+    /** The transport's card reaches devices: from now on slices of raw requests carry device addresses where the card knows them. */
+    public void cardReachesDevices(boolean reaches) {
+        cardAtWork = reaches;
+    }
+
+    /** Whether there are requests whose local end lies on a device. */
+    public boolean staged() {
+        return staging != null;
+    }
+
+    /** Whether the request's slices pass through memory of the host, though their local end lies on a device. */
+    public boolean staged(int request) {
+        Staging through = staging;
+        return through != null && passesHost(through, request);
+    }
+
+    /** Copies that are verified pass through memory of the host in any case: the CPU must see them. */
+    private boolean passesHost(Staging through, int request) {
+        return through.onDevice(request) && !(cardAtWork && !verified() && through.direct(request));
+    }
+
+    /** What a card has written to devices becomes visible there; a request whose device fails then is not completed. */
+    public void flushDevices() {
+        Staging through = staging;
+        for (int i = 0; through != null && !write && i < handles.length; i++) {
+            if (status(i) == TransferStatus.COMPLETED
+                    && through.onDevice(i)
+                    && !passesHost(through, i)
+                    && !through.flush(i)) {
+                revoke(i, TransferStatus.DEVICE_FAILED);
+            }
+        }
+    }
+
+    /** Bytes of the request's largest slice. */
+    public int largestSlice(int request) {
+        return (int) Math.min(sliceLength(request, sliceBytes), sizes[request]);
+    }
+
+    private enum Staged {
+        READY,
+        /** No buffer is free; the slice was given back. */
+        LATER,
+        /** Its request has ended. */
+        SKIPPED
+    }
+
+    /** Moves the local end of a slice that was just taken to memory of the host, where it lies on a device. */
+    private Staged stage(Slice slice, boolean holdsNone) {
+        Staging through = staging;
+        if (through == null || !passesHost(through, slice.request)) {
+            return Staged.READY;
+        }
+        long buffer = through.acquire(slice.length, holdsNone);
+        if (buffer == Staging.NONE_IN_TIME) {
+            abort(Thread.currentThread().isInterrupted() ? TransferStatus.CANCELED : deadlineStatus);
+            return Staged.SKIPPED;
+        }
+        if (buffer == 0) {
+            giveBack(slice);
+            return Staged.LATER;
+        }
+        slice.deviceAddress = slice.localAddress;
+        slice.localAddress = buffer;
+        if (status(slice.request) != null) {
+            unstage(slice);
+            return Staged.SKIPPED;
+        }
+        if (write && !through.fromDevice(slice.request, slice.deviceAddress, buffer, slice.length)) {
+            failed(slice, TransferStatus.DEVICE_FAILED);
+            return Staged.SKIPPED;
+        }
+        return Staged.READY;
+    }
+
+    /** The buffer of a slice, if it has one, is free; its local end is the device again. */
+    private void unstage(Slice slice) {
+        Staging through = staging;
+        if (slice.deviceAddress != 0 && through != null) {
+            through.release(slice.localAddress);
+            slice.localAddress = slice.deviceAddress;
+            slice.deviceAddress = 0;
+        }
+    }
+
+    /** Whether bytes that arrived for the device are there; of a request that has ended, nothing is copied. */
+    private boolean reachedDevice(Slice slice) {
+        Staging through = staging;
+        return slice.deviceAddress == 0
+                || write
+                || through == null
+                || status(slice.request) != null
+                || through.toDevice(slice.request, slice.localAddress, slice.deviceAddress, slice.length);
+    }
+
     private void cut(int request, long from, Slice slice, int most) {
         slice.request = request;
         slice.offset = from;
         slice.length = (int) Math.min(sliceLength(request, most), sizes[request] - from);
         slice.handle = handles[request];
         slice.localAddress = localAddresses[request] + from;
+        slice.deviceAddress = 0;
     }
 
     private int sliceLength(int request, int most) {
@@ -398,7 +533,16 @@ public final class TransferBatch {
     }
 
     /** As {@link #arrived}, by a worker that has verified the slice itself. */
-    public synchronized void verified(Slice slice) {
+    public void verified(Slice slice) {
+        if (!reachedDevice(slice)) {
+            failed(slice, TransferStatus.DEVICE_FAILED);
+            return;
+        }
+        unstage(slice);
+        complete(slice);
+    }
+
+    private synchronized void complete(Slice slice) {
         missingBytes[slice.request] -= slice.length;
         if (statuses[slice.request] == null) {
             pendingBytes -= slice.length;
@@ -429,6 +573,7 @@ public final class TransferBatch {
 
     /** The slice's request ends with {@code status}. */
     public synchronized void failed(Slice slice, TransferStatus status) {
+        unstage(slice);
         if (statuses[slice.request] == null) {
             end(slice.request, status);
         }
@@ -436,6 +581,7 @@ public final class TransferBatch {
 
     /** Gives an unfinished slice back for another connection. */
     public synchronized void giveBack(Slice slice) {
+        unstage(slice);
         Slice copy = new Slice();
         copy.copyFrom(slice);
         returned.add(copy);
@@ -443,10 +589,17 @@ public final class TransferBatch {
     }
 
     /** As {@link #verified}, of bytes that were copied out of the owner's mapped memory; whether every request has its status now. */
-    public synchronized boolean copied(Slice slice) {
-        mappedBytes += slice.length;
-        verified(slice);
-        return openRequests == 0;
+    public boolean copied(Slice slice) {
+        if (!reachedDevice(slice)) {
+            failed(slice, TransferStatus.DEVICE_FAILED);
+            return done();
+        }
+        unstage(slice);
+        synchronized (this) {
+            mappedBytes += slice.length;
+            complete(slice);
+            return openRequests == 0;
+        }
     }
 
     /** Bytes that came by {@link #copied}; call it when the transport has returned. */
@@ -456,6 +609,7 @@ public final class TransferBatch {
 
     /** Keeps a slice for another transport; {@link #bringBack} offers it again. */
     public synchronized void setAside(Slice slice) {
+        unstage(slice);
         Slice copy = new Slice();
         copy.copyFrom(slice);
         aside.add(copy);

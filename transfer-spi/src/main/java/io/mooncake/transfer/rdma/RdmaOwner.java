@@ -9,6 +9,7 @@ import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.DeviceMemory;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -282,6 +283,13 @@ final class RdmaOwner implements AutoCloseable {
         }
         long size = access.open.sizes()[index];
         TransferStatus status = stillGranted(region, access.open.handles()[index], size);
+        DeviceMemory device = region.device();
+        if (status == TransferStatus.COMPLETED
+                && access.open.write()
+                && device != null
+                && !device.flushRemoteWrites()) {
+            status = TransferStatus.DEVICE_FAILED;
+        }
         if (status != TransferStatus.COMPLETED) {
             counters.requestsRefused.increment();
         } else {

@@ -2,6 +2,8 @@
 package io.mooncake.transfer.rdma;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.natives.CudaDevice;
+import io.mooncake.natives.DmaBuf;
 import io.mooncake.natives.VerbsDevice;
 import io.mooncake.natives.VerbsRegistration;
 import io.mooncake.transfer.internal.Region;
@@ -24,13 +26,20 @@ final class RdmaRegions implements AutoCloseable {
     /** A region's registrations. */
     static final class Registered {
         private final Region region;
+        private final Registrar registrar;
         private final VerbsRegistration[] readable;
         private volatile VerbsRegistration @Nullable [] writable;
 
-        private Registered(Region region, VerbsRegistration[] readable) {
+        private Registered(Region region, Registrar registrar, VerbsRegistration[] readable) {
             this.region = region;
+            this.registrar = registrar;
             this.readable = readable;
         }
+    }
+
+    /** How the device learns of a range. */
+    private interface Registrar {
+        VerbsRegistration register(long address, long length, int access);
     }
 
     RdmaRegions(VerbsDevice device, long pieceBytes) {
@@ -42,24 +51,38 @@ final class RdmaRegions implements AutoCloseable {
         return pieceBytes;
     }
 
-    synchronized void register(Region region) {
+    void register(Region region) {
+        register(region, device::register);
+    }
+
+    /** As {@link #register}, of GPU memory, which the device reaches by dma-bufs of its pieces. */
+    void registerDmaBuf(Region region, CudaDevice gpu) {
+        register(region, (address, length, access) -> {
+            try (DmaBuf buffer = gpu.exportDmaBuf(address, length)) {
+                return device.registerDmaBuf(buffer, buffer.offset(), length, address, access);
+            }
+        });
+    }
+
+    private synchronized void register(Region region, Registrar registrar) {
         if (closed) {
             throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "the RDMA transport is closed");
         }
-        Registered made = new Registered(region, pieces(region, VerbsDevice.LOCAL_WRITE | VerbsDevice.REMOTE_READ));
+        Registered made = new Registered(
+                region, registrar, pieces(region, registrar, VerbsDevice.LOCAL_WRITE | VerbsDevice.REMOTE_READ));
         Registered[] next = Arrays.copyOf(all, all.length + 1);
         next[all.length] = made;
         all = next;
     }
 
-    private VerbsRegistration[] pieces(Region region, int access) {
+    private VerbsRegistration[] pieces(Region region, Registrar registrar, int access) {
         int count = Math.toIntExact((region.length() + pieceBytes - 1) / pieceBytes);
         VerbsRegistration[] made = new VerbsRegistration[count];
         try {
             for (int i = 0; i < count; i++) {
                 long from = i * pieceBytes;
-                made[i] =
-                        device.register(region.address() + from, Math.min(pieceBytes, region.length() - from), access);
+                made[i] = registrar.register(
+                        region.address() + from, Math.min(pieceBytes, region.length() - from), access);
             }
         } catch (RuntimeException e) {
             for (VerbsRegistration one : made) {
@@ -91,7 +114,7 @@ final class RdmaRegions implements AutoCloseable {
     private VerbsRegistration[] writable(Registered one) {
         VerbsRegistration[] set = one.writable;
         if (set == null) {
-            set = pieces(one.region, VerbsDevice.LOCAL_WRITE | VerbsDevice.REMOTE_WRITE);
+            set = pieces(one.region, one.registrar, VerbsDevice.LOCAL_WRITE | VerbsDevice.REMOTE_WRITE);
             one.writable = set;
         }
         return set;

@@ -4,9 +4,11 @@ package io.mooncake.transfer.rdma;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.CompletionStatus;
+import io.mooncake.natives.CudaDevice;
 import io.mooncake.transfer.ControlPlane;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.gpu.GpuMemory;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.OptionalTransport;
@@ -37,7 +39,7 @@ import org.slf4j.LoggerFactory;
  * destroyed; the slices that were flushed with it go again in the next round over new ones, at most {@link #MAX_BROKEN_ROUNDS} times.
  * However a round ends, the device has left the batch's memory: the queue pairs are idle or destroyed.
  */
-public final class RdmaTransport implements OptionalTransport {
+public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaTransport.class);
     private static final int MAX_BROKEN_ROUNDS = 3;
     private static final int MAX_SILENT_ROUNDS = 2;
@@ -84,11 +86,18 @@ public final class RdmaTransport implements OptionalTransport {
     }
 
     /** Registers a region with the device; before it is used. */
+    @Override
     public void register(Region region) {
         registrations.register(region);
     }
 
+    @Override
+    public void registerDmaBuf(Region region, CudaDevice gpu) {
+        registrations.registerDmaBuf(region, gpu);
+    }
+
     /** Revokes the keys of a region that has ended. */
+    @Override
     public void deregister(Region region) {
         registrations.deregister(region);
     }
@@ -108,17 +117,20 @@ public final class RdmaTransport implements OptionalTransport {
     @Override
     public @Nullable Declined attempt(PeerAddress peer, TransferBatch batch) {
         running.incrementAndGet();
+        batch.cardReachesDevices(true);
         try {
             if (closed || gone.test(peer.incarnation())) {
                 batch.abort(TransferStatus.PEER_UNREACHABLE);
                 return null;
             }
             for (int i = 0; i < batch.requests(); i++) {
-                if (!registrations.has(batch.localAddress(i))) {
+                if (!batch.staged(i) && !registrations.has(batch.localAddress(i))) {
                     return new Declined("local memory is not registered with the device", false);
                 }
             }
-            return rounds(peer, batch);
+            Declined declined = rounds(peer, batch);
+            batch.flushDevices();
+            return declined;
         } catch (RdmaFailure e) {
             if (e.isNoWay()) {
                 return new Declined(String.valueOf(e.getMessage()), true);
@@ -126,6 +138,7 @@ public final class RdmaTransport implements OptionalTransport {
             batch.abort(e.status());
             return null;
         } finally {
+            batch.cardReachesDevices(false);
             running.decrementAndGet();
         }
     }

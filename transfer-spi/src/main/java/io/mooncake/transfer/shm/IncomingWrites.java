@@ -168,7 +168,8 @@ final class IncomingWrites {
             try {
                 status = authorise(region);
                 if (status == TransferStatus.COMPLETED) {
-                    MappedSegment source = source();
+                    // What passes through buffers comes by TCP.
+                    MappedSegment source = region.device() == null ? source() : null;
                     if (source == null) {
                         return MailboxDescriptor.NOT_SHARED;
                     }

@@ -159,7 +159,8 @@ public final class ShmTransport implements Transport {
             link = links.get(peer.incarnation());
         }
         if (link != null && link.attached()) {
-            OutgoingWrites writes = batch.write() ? link.outgoing() : null;
+            // Memory of a device is nothing that the peer could map.
+            OutgoingWrites writes = batch.write() && !batch.staged() ? link.outgoing() : null;
             if (writes != null) {
                 write(writes, batch);
             } else if (!batch.write() && read(peer, link, batch)) {

@@ -5,6 +5,7 @@ import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.DeviceMemory;
 import io.mooncake.transfer.internal.MovingView;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -30,6 +31,9 @@ final class TcpServerConnection extends WatchedChannel {
     /** A response must have been taken, and a write must have arrived, within this time. */
     static final long MAX_STALL_NANOS = 60_000_000_000L;
 
+    /** How long an access waits for buffers that others have, where memory of a device passes through such. */
+    private static final long MAX_DEVICE_WAIT_NANOS = 5_000_000_000L;
+
     private static final int BUFFERED_REQUESTS = 32;
     private static final int WRITE_PIECE_BYTES = 256 << 10;
     /** Payloads up to this are sent together with what is around them: a second system call costs more than copying them does. */
@@ -54,6 +58,10 @@ final class TcpServerConnection extends WatchedChannel {
     private long sequence;
     /** Why the latest request was refused, or null. */
     private @Nullable RefusalCause refusal;
+    /** Bytes of the payload of the write at hand that are off the stream. */
+    private int taken;
+    /** What the last check before a piece of it found, or null. */
+    private @Nullable RefusalCause stopped;
     /** The region being touched now; written by this connection's thread, read by {@link #touches}. */
     private volatile @Nullable Region touching;
 
@@ -234,6 +242,7 @@ final class TcpServerConnection extends WatchedChannel {
         return switch (cause) {
             case EXPIRED -> TransferStatus.LEASE_EXPIRED;
             case STALE -> TransferStatus.STALE_GENERATION;
+            case DEVICE -> TransferStatus.DEVICE_FAILED;
             case FORGED, RANGE, REGION, RIGHTS, REPLAY, MALFORMED -> TransferStatus.REFUSED;
         };
     }
@@ -259,6 +268,10 @@ final class TcpServerConnection extends WatchedChannel {
     }
 
     private void send(Region region) throws IOException {
+        if (region.device() != null) {
+            send(region, region.device());
+            return;
+        }
         ByteBuffer payload =
                 view.at(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
         if (request.accessLength <= INLINE_BYTES) {
@@ -272,7 +285,25 @@ final class TcpServerConnection extends WatchedChannel {
             respond(TransferStatus.COMPLETED, request.accessLength);
             flush(payload);
         }
-        RefusalCause after = ended(region);
+        sent(ended(region));
+    }
+
+    /** As above for memory of a device, which passes through buffers; when it fails, zeros fill the answer up and the trailer says so. */
+    private void send(Region region, DeviceMemory device) throws IOException {
+        long address = region.address() + request.handleOffset + request.accessOffset;
+        boolean sound;
+        try (DeviceMemory.Passage passage = device.open(System.nanoTime() + MAX_DEVICE_WAIT_NANOS)) {
+            if (passage == null) {
+                refuse(RefusalCause.DEVICE);
+                return;
+            }
+            respond(TransferStatus.COMPLETED, request.accessLength);
+            sound = passage.send(address, request.accessLength, this::flush);
+        }
+        sent(sound ? ended(region) : RefusalCause.DEVICE);
+    }
+
+    private void sent(@Nullable RefusalCause after) {
         TcpFrameDescriptor.putTrailer(out, status(after), sequence);
         if (after == null) {
             counters.requestsServed.increment();
@@ -286,34 +317,69 @@ final class TcpServerConnection extends WatchedChannel {
         arm(Math.min(
                 System.nanoTime() + MAX_STALL_NANOS,
                 checks.leaseExpiry() ? request.expiresAtNanos : Long.MAX_VALUE - 1));
-        ByteBuffer target =
-                view.at(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
-        RefusalCause cause = null;
-        int early = Math.min(in.remaining(), request.accessLength);
-        int limit = in.limit();
-        target.put(in.limit(in.position() + early));
-        in.limit(limit);
-        while (target.position() < request.accessLength) {
-            cause = ended(region);
-            if (cause != null) {
-                break;
-            }
-            target.limit(Math.min(request.accessLength, target.position() + WRITE_PIECE_BYTES));
-            while (target.hasRemaining()) {
-                requireMore(channel.read(target));
-            }
-        }
+        long address = region.address() + request.handleOffset + request.accessOffset;
+        taken = 0;
+        RefusalCause cause = region.device() == null
+                ? receive(region, view.at(address, request.accessLength))
+                : receive(region, region.device(), address);
         if (cause == null) {
             cause = ended(region);
         }
         if (cause != null) {
             note(cause);
-            discard(request.accessLength - target.position());
+            discard(request.accessLength - taken);
         } else {
             counters.requestsServed.increment();
             counters.bytesReceived.add(request.accessLength);
         }
         respond(status(cause), 0);
+    }
+
+    private @Nullable RefusalCause receive(Region region, ByteBuffer target) throws IOException {
+        takeEarly(target);
+        while (target.position() < request.accessLength) {
+            RefusalCause cause = ended(region);
+            if (cause != null) {
+                return cause;
+            }
+            takeAll(target.limit(Math.min(request.accessLength, target.position() + WRITE_PIECE_BYTES)));
+        }
+        return null;
+    }
+
+    /** As above for memory of a device: each piece is checked before it is copied there, and all copies have ended on return. */
+    private @Nullable RefusalCause receive(Region region, DeviceMemory device, long address) throws IOException {
+        try (DeviceMemory.Passage passage = device.open(System.nanoTime() + MAX_DEVICE_WAIT_NANOS)) {
+            if (passage == null) {
+                return RefusalCause.DEVICE;
+            }
+            stopped = null;
+            boolean sound = passage.receive(address, request.accessLength, piece -> {
+                stopped = ended(region);
+                if (stopped != null) {
+                    return false;
+                }
+                takeEarly(piece);
+                takeAll(piece);
+                return true;
+            });
+            return sound ? stopped : RefusalCause.DEVICE;
+        }
+    }
+
+    /** Takes what of the payload came along with the request. */
+    private void takeEarly(ByteBuffer target) {
+        int early = Math.min(Math.min(in.remaining(), request.accessLength - taken), target.remaining());
+        int limit = in.limit();
+        target.put(in.limit(in.position() + early));
+        in.limit(limit);
+        taken += early;
+    }
+
+    private void takeAll(ByteBuffer target) throws IOException {
+        while (target.hasRemaining()) {
+            taken += requireMore(channel.read(target));
+        }
     }
 
     /** Takes a refused payload off the stream, so that the next request is found. */
