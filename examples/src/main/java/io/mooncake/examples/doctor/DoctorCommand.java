@@ -3,9 +3,12 @@ package io.mooncake.examples.doctor;
 
 import io.mooncake.examples.cli.Home;
 import io.mooncake.examples.report.Machine;
+import io.mooncake.natives.Cuda;
 import io.mooncake.natives.MachineMemory;
 import io.mooncake.natives.NativeProbe;
+import io.mooncake.natives.Verbs;
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -27,7 +30,11 @@ public final class DoctorCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         Machine machine = Machine.local();
         print(out, "Machine", MachineFindings.system(machine, MachineMemory.read()));
-        print(out, "Native bridge and devices", MachineFindings.bridge(NativeProbe.take()));
+        NativeProbe probe = NativeProbe.take();
+        List<Finding> devices = new ArrayList<>(MachineFindings.bridge(probe));
+        devices.addAll(
+                GpuFindings.all(Cuda.gpus(), probe.rdma().devices(), Verbs.dmaBufSupported(), Cuda.peerMemoryModule()));
+        print(out, "Native bridge and devices", devices);
         print(out, "Tools", ToolFindings.all());
         print(out, "Product", ProductFindings.all(Home.defaultModel(), machine.libraries()));
         return 0;

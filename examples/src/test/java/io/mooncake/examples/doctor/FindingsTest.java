@@ -4,6 +4,7 @@ package io.mooncake.examples.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.examples.doctor.Finding.State;
+import io.mooncake.natives.CudaGpu;
 import io.mooncake.natives.DeviceProbe;
 import io.mooncake.natives.HugePages;
 import io.mooncake.natives.MachineMemory;
@@ -15,6 +16,7 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -59,6 +61,31 @@ class FindingsTest {
                         Finding.present("Page size", "4.0 KiB"),
                         Finding.present("Huge pages", "3 free of 8 of 2.0 MiB"),
                         Finding.present("Lockable memory", "unlimited"));
+    }
+
+    @Test
+    void gpus_eachPath_isNamedWithTheReason() {
+        CudaGpu gpu = new CudaGpu(0, "A GPU", "0000:41:00.0", 80L << 30, true, true);
+        Finding found = Finding.present("GPU 0", "A GPU, 0000:41:00.0, 80.0 GiB; dma-buf yes, GPUDirect yes");
+        Finding noModule = Finding.absent("Peer memory module", "neither nvidia_peermem nor nv_peer_mem is loaded");
+        List<String> cards = List.of("mlx5_0");
+        assertThat(GpuFindings.all(List.of(), cards, true, Optional.empty())).isEmpty();
+        assertThat(GpuFindings.all(List.of(gpu), cards, true, Optional.empty()))
+                .containsExactly(found, Finding.present("GPU 0 path", "GPUDirect by dma-buf"), noModule);
+        assertThat(GpuFindings.all(List.of(gpu), cards, false, Optional.of("nvidia_peermem")))
+                .containsExactly(
+                        found,
+                        Finding.present(
+                                "GPU 0 path",
+                                "GPUDirect by peer memory, because: dma-buf: libibverbs cannot register it (rdma-core 34 can)"),
+                        Finding.present("Peer memory module", "nvidia_peermem"));
+        assertThat(GpuFindings.all(List.of(gpu), List.of(), true, Optional.empty()))
+                .contains(Finding.absent("GPU 0 path", "pinned staging, because: no RDMA device"));
+        CudaGpu old = new CudaGpu(0, "A GPU", "0000:41:00.0", 80L << 30, false, false);
+        assertThat(GpuFindings.all(List.of(old), cards, true, Optional.empty())
+                        .get(1)
+                        .text())
+                .contains("the CUDA driver does not export it", "peer memory: the GPU does not support GPUDirect RDMA");
     }
 
     @Test
