@@ -292,6 +292,11 @@ final class LocalTransferEngine implements TransferEngine {
     }
 
     @Override
+    public List<RailStatistics> rails(PeerAddress peer) {
+        return tcp.rails(peer.incarnation());
+    }
+
+    @Override
     public void serveLeases(LeaseSource source) {
         leases.serve(source);
     }

@@ -160,6 +160,9 @@ public interface TransferEngine extends AutoCloseable {
     /** How transfers to {@code peer} go, and why; the first question probes it, by the deadline. */
     PathReport path(PeerAddress peer, Deadline deadline);
 
+    /** How each rail to {@code peer} does over TCP; empty when nothing has been asked of it that way. */
+    List<RailStatistics> rails(PeerAddress peer);
+
     /** Ends the registration and waits until nothing can touch the memory any more. */
     void unregisterMemory(int region);
 

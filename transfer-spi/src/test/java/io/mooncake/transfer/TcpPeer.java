@@ -132,12 +132,14 @@ final class TcpPeer {
                     wrong += memory.holds(NAME, 0, 4096) ? 0 : 1;
                 }
             }
+            long elapsed = (System.nanoTime() - start) / 1_000_000;
             wrong += memory.holds(NAME, 0, size) ? 0 : 1;
             int last = moved.length;
             while (last > 1 && moved[last - 1] == 0) {
                 last--;
             }
-            return "MOVED " + failed + " " + wrong + " "
+            engine.rails(owner).forEach(rail -> System.err.println(rail));
+            return "MOVED " + failed + " " + wrong + " " + elapsed + " "
                     + Arrays.toString(Arrays.copyOf(moved, last)).replaceAll("[\\[\\] ]", "");
         }
 

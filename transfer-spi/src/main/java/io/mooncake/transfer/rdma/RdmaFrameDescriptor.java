@@ -48,8 +48,7 @@ final class RdmaFrameDescriptor {
         TransferStatus.STALE_GENERATION,
         TransferStatus.LEASE_EXPIRED,
         TransferStatus.REFUSED,
-        TransferStatus.CANCELED,
-        RdmaAccess.NOT_THIS_WAY
+        TransferStatus.CANCELED
     };
 
     private RdmaFrameDescriptor() {}

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
  */
 final class LinkMonitor implements AutoCloseable {
     /** A rail that moves nothing for so long, though it was asked and others move, has failed. */
-    static final long STALL_NANOS = 400_000_000L;
+    static final long STALL_NANOS = 800_000_000L;
 
     private static final Logger LOG = LoggerFactory.getLogger(LinkMonitor.class);
     private static final long TICK_NANOS = 50_000_000L;

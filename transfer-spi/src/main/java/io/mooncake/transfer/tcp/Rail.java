@@ -22,6 +22,11 @@ final class Rail {
     /** Weight of the newest sample of the speed. */
     private static final double NEWEST = 0.25;
 
+    /** Less than this, in less time, may have come out of some buffer at once. */
+    private static final long GOOD_SAMPLE_BYTES = 1 << 20;
+
+    private static final long GOOD_SAMPLE_NANOS = 5_000_000;
+
     final int index;
     final String host;
     final @Nullable InetAddress from;
@@ -41,6 +46,9 @@ final class Rail {
     /** Bytes a second of one connection; 0 when not known. Written by whoever has a sample: a lost one does no harm. */
     private volatile double speed;
 
+    /** Whether anything has come over it, be it too little to know the speed. */
+    private volatile boolean tried;
+
     Rail(int index, String host, @Nullable InetAddress from) {
         this.index = index;
         this.host = host;
@@ -48,6 +56,10 @@ final class Rail {
     }
 
     void moved(long count, long nanos) {
+        tried = true;
+        if (count < GOOD_SAMPLE_BYTES && nanos < GOOD_SAMPLE_NANOS) {
+            return;
+        }
         double sample = count * 1e9 / Math.max(1, nanos);
         double known = speed;
         speed = known == 0 ? sample : known + NEWEST * (sample - known);
@@ -61,6 +73,10 @@ final class Rail {
     /** It was passed over because it is slow: it is thought a little faster, so that it is tried again some day. */
     void passedOver() {
         speed = speed * 1.02;
+    }
+
+    boolean tried() {
+        return tried;
     }
 
     int busy() {
@@ -78,6 +94,7 @@ final class Rail {
         resting = false;
         restNanos = FIRST_REST_NANOS;
         speed = 0;
+        tried = false;
     }
 
     RailStatistics statistics() {

@@ -28,8 +28,11 @@ final class TcpClientConnection extends WatchedChannel {
     /** Bytes on the wire at a time; one slice may be more. */
     private static final long WINDOW_BYTES = 4L << 20;
 
-    /** Smaller slices say more about the round trip than about the speed. */
+    /** Fewer bytes say more about the round trip than about the speed. */
     private static final int MIN_SAMPLE_BYTES = 64 << 10;
+
+    /** So many bytes in a row are a sample of the speed, however long the batch is. */
+    private static final int SAMPLE_BYTES = 8 << 20;
 
     private static final int CONTROL_BYTES = TcpFrameDescriptor.TRAILER_BYTES + TcpFrameDescriptor.RESPONSE_BYTES;
 
@@ -53,6 +56,8 @@ final class TcpClientConnection extends WatchedChannel {
     /** The owner's latest word on how many bytes of writes may be outstanding before another one starts. */
     private long writeCreditBytes;
 
+    private long sampleBytes;
+    private long sampleNanos;
     private boolean used;
     private boolean heard;
     private @Nullable TransferStatus uncredited;
@@ -194,10 +199,12 @@ final class TcpClientConnection extends WatchedChannel {
     }
 
     private void transfer(TransferBatch batch, boolean leader) throws IOException {
-        long lastNanos = progressNanos;
+        sampleBytes = 0;
+        sampleNanos = progressNanos;
         while (true) {
             askMore(batch, leader);
             if (answered == sent) {
+                sample();
                 return;
             }
             waiting = true;
@@ -214,14 +221,21 @@ final class TcpClientConnection extends WatchedChannel {
             if (!batch.write()) {
                 credits.give(link, slice.length());
             }
-            long now = progressNanos;
             if (status == TransferStatus.COMPLETED) {
                 rail.bytes.add(slice.length());
-                if (slice.length() >= MIN_SAMPLE_BYTES) {
-                    rail.moved(slice.length(), now - lastNanos);
-                }
+                sampleBytes += slice.length();
             }
-            lastNanos = now;
+            if (sampleBytes >= SAMPLE_BYTES || link.untried(rail)) {
+                sample();
+            }
+        }
+    }
+
+    private void sample() {
+        if (sampleBytes >= MIN_SAMPLE_BYTES) {
+            rail.moved(sampleBytes, progressNanos - sampleNanos);
+            sampleBytes = 0;
+            sampleNanos = progressNanos;
         }
     }
 
@@ -260,9 +274,7 @@ final class TcpClientConnection extends WatchedChannel {
         if (outstanding == 0) {
             return true;
         }
-        return outstanding < WINDOW_BYTES
-                && !link.unmeasured(rail)
-                && !(batch.write() && outstanding >= writeCreditBytes);
+        return outstanding < WINDOW_BYTES && !link.untried(rail) && !(batch.write() && outstanding >= writeCreditBytes);
     }
 
     /** Takes a slice, for a read together with the credit to receive it. */
@@ -280,7 +292,11 @@ final class TcpClientConnection extends WatchedChannel {
                 return false;
             }
         }
-        boolean taken = batch.nextShare(slice, outstanding, link.weight(rail), leader);
+        double weight = link.weight(rail);
+        boolean taken = batch.nextShare(slice, outstanding, weight, leader);
+        if (!taken && weight < 1 && outstanding == 0) {
+            rail.passedOver();
+        }
         credits.give(link, taken ? bytes - slice.length() : bytes);
         return taken;
     }

@@ -94,9 +94,9 @@ final class TcpPeerLink {
         return Math.max(1, up) * perRail;
     }
 
-    /** Whether nothing is known of the rail's speed, and there are others. */
-    boolean unmeasured(Rail rail) {
-        return railed() && rail.speed() == 0;
+    /** Whether nothing is known of the rail, and there are others. */
+    boolean untried(Rail rail) {
+        return railed() && !rail.tried();
     }
 
     /** Speed of the rail in units of the mean. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.tcp;
 
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -17,7 +17,9 @@ final class Watchdog implements AutoCloseable {
     private static final long NONE = Long.MAX_VALUE;
     private static final long FIRED = Long.MIN_VALUE;
 
-    private final CopyOnWriteArrayList<Watched> watched = new CopyOnWriteArrayList<>();
+    /** Never changed, only replaced, by {@link #add} and {@link #remove}: a scan makes no iterator. */
+    private volatile Watched[] watched = new Watched[0];
+
     private final Thread thread;
     private volatile long wakeAt = NONE;
     private volatile boolean closed;
@@ -26,6 +28,16 @@ final class Watchdog implements AutoCloseable {
         thread = new Thread(this::run, name);
         thread.setDaemon(true);
         thread.start();
+    }
+
+    private synchronized void add(Watched one) {
+        Watched[] more = Arrays.copyOf(watched, watched.length + 1);
+        more[watched.length] = one;
+        watched = more;
+    }
+
+    private synchronized void remove(Watched one) {
+        watched = Arrays.stream(watched).filter(other -> other != one).toArray(Watched[]::new);
     }
 
     /** Something that can be cut. */
@@ -41,11 +53,11 @@ final class Watchdog implements AutoCloseable {
         abstract void cut();
 
         final void watch() {
-            watchdog.watched.add(this);
+            watchdog.add(this);
         }
 
         final void unwatch() {
-            watchdog.watched.remove(this);
+            watchdog.remove(this);
         }
 
         /** From now on it is cut at {@code atNanos}, unless disarmed before. */

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer.tcp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.ClusterKey;
+import io.mooncake.transfer.internal.Counters;
+import java.io.IOException;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+final class ReceiveCreditsTest {
+    private static final int SLICE = 1000;
+
+    private final PeerSockets sockets = new PeerSockets(
+            ClusterKey.ofSecret("the secret of the test cluster"), UUID.randomUUID(), true, new Counters());
+    private final ReceiveCredits credits = new ReceiveCredits(4 * SLICE);
+
+    @AfterEach
+    void stop() {
+        sockets.close();
+    }
+
+    private TcpPeerLink link() {
+        PeerAddress peer = new PeerAddress(UUID.randomUUID(), "127.0.0.1", 1, 2, 3);
+        return new TcpPeerLink(sockets, peer, List.of(), 2, credits);
+    }
+
+    private TcpClientConnection connection(TcpPeerLink link) throws IOException {
+        Rail rail = new Rail(0, "127.0.0.1", null);
+        return new TcpClientConnection(
+                sockets.watchdog(), new PlainChannel(SocketChannel.open()), link, rail, credits, sockets.counters());
+    }
+
+    private static long inMillis(long millis) {
+        return System.nanoTime() + millis * 1_000_000;
+    }
+
+    @Test
+    void tryTake_manyPeers_boundsAllTogetherAndLeavesEachASlice() {
+        TcpPeerLink greedy = link();
+        int taken = 0;
+        while (credits.tryTake(greedy, SLICE)) {
+            taken++;
+        }
+        assertThat(taken).isEqualTo(4);
+        for (int i = 0; i < 10; i++) {
+            TcpPeerLink other = link();
+            assertThat(credits.tryTake(other, SLICE)).isTrue();
+            assertThat(credits.tryTake(other, SLICE)).isFalse();
+        }
+        assertThat(credits.taken()).isEqualTo(14 * SLICE);
+    }
+
+    @Test
+    void take_noneLeft_endsAtTheDeadline() throws IOException {
+        TcpPeerLink link = link();
+        credits.tryTake(link, 4 * SLICE);
+        assertThat(credits.take(link, connection(link), SLICE, inMillis(50))).isEqualTo(TransferStatus.TIMEOUT);
+        credits.give(link, 4 * SLICE);
+        assertThat(credits.taken()).isZero();
+        assertThat(credits.take(link, connection(link), SLICE, inMillis(50))).isNull();
+    }
+
+    @Test
+    void take_threadInterrupted_isCanceled() throws IOException {
+        TcpPeerLink link = link();
+        credits.tryTake(link, 4 * SLICE);
+        Thread.currentThread().interrupt();
+        assertThat(credits.take(link, connection(link), SLICE, inMillis(5000))).isEqualTo(TransferStatus.CANCELED);
+        assertThat(Thread.interrupted()).isTrue();
+    }
+
+    @Test
+    void take_severalWait_areServedInTheirOrder() throws Exception {
+        TcpPeerLink link = link();
+        credits.tryTake(link, 5 * SLICE);
+        List<Integer> order = Collections.synchronizedList(new ArrayList<>());
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            int number = i;
+            TcpClientConnection waiter = connection(link);
+            Thread thread = new Thread(() -> {
+                if (credits.take(link, waiter, 2 * SLICE, inMillis(20_000)) == null) {
+                    order.add(number);
+                    credits.give(link, 2 * SLICE);
+                }
+            });
+            thread.start();
+            threads.add(thread);
+            while (thread.getState() != Thread.State.TIMED_WAITING) {
+                Thread.sleep(1);
+            }
+        }
+        // In debt by one slice: with two given back there is one, and the first in the queue gets it on credit.
+        credits.give(link, 2 * SLICE);
+        for (Thread thread : threads) {
+            thread.join(20_000);
+        }
+        assertThat(order).containsExactly(0, 1, 2);
+        assertThat(credits.taken()).isEqualTo(3 * SLICE);
+    }
+}
