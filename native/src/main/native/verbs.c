@@ -10,11 +10,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <jni.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define VERBS_CALL(type, name) JNIEXPORT type JNICALL Java_io_mooncake_natives_VerbsCalls_##name
 
@@ -48,7 +51,9 @@
     X(int, destroy_cq, (struct ibv_cq *))                                                                     \
     X(struct ibv_qp *, create_qp, (struct ibv_pd *, struct ibv_qp_init_attr *))                               \
     X(int, modify_qp, (struct ibv_qp *, struct ibv_qp_attr *, int))                                           \
-    X(int, destroy_qp, (struct ibv_qp *))
+    X(int, destroy_qp, (struct ibv_qp *))                                                                     \
+    X(int, get_async_event, (struct ibv_context *, struct ibv_async_event *))                                 \
+    X(void, ack_async_event, (struct ibv_async_event *))
 
 static struct {
 #define DECLARE(result, name, arguments) result(*name) arguments;
@@ -89,6 +94,8 @@ static void load(void) {
 struct device {
     struct ibv_context *context;
     struct ibv_pd *domain;
+    /* Readable once nobody is to wait for events any more. */
+    int wake;
 };
 
 /* A queue pair with a completion queue of its own: what VerbsQueuePair.java holds. */
@@ -140,8 +147,10 @@ VERBS_CALL(jlong, open)(JNIEnv *env, jclass type, jstring name, jintArray error)
     errno = 0;
     struct ibv_pd *domain = verbs.alloc_pd(context);
     struct device *made = domain ? malloc(sizeof *made) : NULL;
-    if (!made) {
+    int wake = made ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+    if (wake < 0) {
         code = last_error();
+        free(made);
         if (domain) {
             verbs.dealloc_pd(domain);
         }
@@ -150,6 +159,7 @@ VERBS_CALL(jlong, open)(JNIEnv *env, jclass type, jstring name, jintArray error)
     }
     made->context = context;
     made->domain = domain;
+    made->wake = wake;
     return (jlong)(intptr_t)made;
 }
 
@@ -163,6 +173,7 @@ VERBS_CALL(jint, close)(JNIEnv *env, jclass type, jlong handle) {
         return code;
     }
     code = verbs.close_device(device->context);
+    close(device->wake);
     free(device);
     return code;
 }
@@ -209,6 +220,58 @@ VERBS_CALL(jint, gid)(JNIEnv *env, jclass type, jlong handle, jint port, jint in
     }
     (*env)->SetByteArrayRegion(env, out, 0, sizeof gid.raw, (const jbyte *)gid.raw);
     return 0;
+}
+
+/* The port or the queue pair that an event is about, or 0. */
+static int subject(const struct ibv_async_event *event) {
+    switch (event->event_type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_PATH_MIG_ERR:
+        /* The driver keeps it until the event is acknowledged. */
+        return (int)event->element.qp->qp_num;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+        return event->element.port_num;
+    default:
+        return 0;
+    }
+}
+
+/* Waits for an event: 1, and out becomes {type, port or queue pair}; 0 when there was none in time or the wait was ended; or -errno. */
+VERBS_CALL(jint, nextEvent)(JNIEnv *env, jclass type, jlong handle, jint timeoutMillis, jintArray out) {
+    (void)type;
+    struct device *device = (struct device *)(intptr_t)handle;
+    struct pollfd from[] = {{.fd = device->wake, .events = POLLIN}, {.fd = device->context->async_fd, .events = POLLIN}};
+    if (poll(from, 2, timeoutMillis) < 0) {
+        return errno == EINTR ? 0 : -last_error();
+    }
+    if (from[0].revents || !from[1].revents) {
+        return 0;
+    }
+    struct ibv_async_event event;
+    errno = 0;
+    if (!(from[1].revents & POLLIN) || verbs.get_async_event(device->context, &event)) {
+        return -last_error();
+    }
+    jint values[] = {event.event_type, subject(&event)};
+    /* At once: destroying a queue pair waits for it. */
+    verbs.ack_async_event(&event);
+    (*env)->SetIntArrayRegion(env, out, 0, 2, values);
+    return 1;
+}
+
+/* Ends all waits for events, those to come too. */
+VERBS_CALL(jint, endEvents)(JNIEnv *env, jclass type, jlong handle) {
+    (void)env;
+    (void)type;
+    return eventfd_write(((struct device *)(intptr_t)handle)->wake, 1) ? last_error() : 0;
 }
 
 /* keys[0] becomes the local key, keys[1] the remote key. */
@@ -384,7 +447,8 @@ VERBS_CALL(jint, post)(JNIEnv *env, jclass type, jlong handle, jlongArray descri
         requests[i].wr_id = (uint64_t)from[0];
         requests[i].next = i + 1 < count ? requests + i + 1 : NULL;
         requests[i].sg_list = pieces + i;
-        requests[i].num_sge = 1;
+        /* A piece of length 0 would mean 2 GiB to some cards. */
+        requests[i].num_sge = from[3] > 0;
         requests[i].opcode = from[1] ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
         requests[i].send_flags = IBV_SEND_SIGNALED;
         requests[i].wr.rdma.remote_addr = (uint64_t)from[4];

@@ -24,6 +24,11 @@ final class VerbsCalls {
 
     static native int gid(long device, int port, int index, byte[] out);
 
+    /** 1 for an event, 0 for none, or a negative errno; {@code out} is type and port or queue pair. */
+    static native int nextEvent(long device, int timeoutMillis, int[] out);
+
+    static native int endEvents(long device);
+
     static native long register(long device, long address, long length, int access, int[] keys, int[] error);
 
     /** Whether the library knows how to register a dma-buf. */

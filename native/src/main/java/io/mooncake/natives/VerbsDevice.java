@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongToIntFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An open device with one protection domain.
@@ -205,6 +206,25 @@ public final class VerbsDevice implements AutoCloseable {
             throw new VerbsException(name + ": create queue pair of depth " + depth, error[0]);
         }
         return new VerbsQueuePair(this, pair, number[0]);
+    }
+
+    /**
+     * Waits for the device to say something. One thread at a time; the device cannot be closed meanwhile.
+     *
+     * @return null when it said nothing in {@code timeoutMillis}, or after {@link #endEvents}
+     */
+    public @Nullable VerbsEvent awaitEvent(int timeoutMillis) {
+        int[] out = new int[2];
+        int found = asked(device -> VerbsCalls.nextEvent(device, timeoutMillis, out));
+        if (found < 0) {
+            throw new VerbsException(name + ": wait for an event", -found);
+        }
+        return found == 0 ? null : VerbsEvent.of(out[0], out[1]);
+    }
+
+    /** {@link #awaitEvent} returns at once, now and from now on. */
+    public void endEvents() {
+        Verbs.require(name + ": end events", asked(VerbsCalls::endEvents));
     }
 
     private int asked(LongToIntFunction call) {
