@@ -120,7 +120,7 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
-    /** Name of the RDMA device; the first one whose port is active by default. */
+    /** Names of the RDMA devices, separated by commas; all whose port is active by default. */
     public MooncakePluginProvider setRdmaDevice(@Nullable String rdmaDevice) {
         options.rdmaDevice = rdmaDevice;
         return this;

@@ -63,7 +63,9 @@ final class Initialization {
                 .ports(port, Math.min(65_535, port + PORTS - 1))
                 .protocol(wanted)
                 .rails(rails);
-        return devices.isEmpty() ? builder.build() : builder.rdma(rdma(devices)).build();
+        return devices.isEmpty()
+                ? builder.build()
+                : builder.rdma(RdmaConfig.ofDevices(devices)).build();
     }
 
     private static InetAddress ownAddress(String localHostname, String host) {
@@ -141,20 +143,6 @@ final class Initialization {
                 .findFirst()
                 .orElseThrow(() -> MooncakeException.invalid(
                         "deviceName", of.getName(), "an interface with an address like " + first.getHostAddress()));
-    }
-
-    private static RdmaConfig rdma(List<String> devices) {
-        if (devices.size() > 1) {
-            throw MooncakeException.invalid("deviceName", devices, "one RDMA device");
-        }
-        RdmaConfig defaults = RdmaConfig.defaults();
-        return new RdmaConfig(
-                devices.get(0),
-                defaults.port(),
-                defaults.gidIndex(),
-                defaults.registrationBytes(),
-                defaults.timeoutCode(),
-                defaults.retries());
     }
 
     private static String secret() {

@@ -3,137 +3,89 @@ package io.mooncake.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.mooncake.base.Deadline;
-import io.mooncake.transfer.internal.Capabilities;
-import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.Region;
-import io.mooncake.transfer.internal.RegionRegistry;
-import io.mooncake.transfer.internal.SafetyChecks;
-import io.mooncake.transfer.internal.TransferBatch;
-import io.mooncake.transfer.rdma.RdmaTransport;
-import java.security.SecureRandom;
+import io.mooncake.transfer.rdma.RdmaConfig;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the device revokes costs one request, not those that were outstanding with it. Needs a device, as {@link RdmaTransferOnDevice}. */
 final class RdmaRevocationOnDevice {
+    private static final RdmaConfig ONE_DEVICE = new RdmaConfig(List.of("rxe0"), 1, -1, 16 << 20, 14, 4);
     private static final int SIZE = 1 << 20;
     private static final int REQUESTS = 8;
     private static final int REVOKED = 3;
+    private static final int SECRET = 99;
 
-    /** Two ends in one process, by direct calls; what is to happen after a service has answered happens before the answer is seen. */
-    private static final class Wire {
-        final Map<UUID, Map<String, ControlPlane.RequestHandler>> handlers = new ConcurrentHashMap<>();
-        final Map<String, Runnable> afterwards = new ConcurrentHashMap<>();
-        final List<String> asked = new ArrayList<>();
-
-        ControlPlane of(UUID own) {
-            return new ControlPlane() {
-                @Override
-                public void handle(String service, RequestHandler handler) {
-                    handlers.computeIfAbsent(own, id -> new ConcurrentHashMap<>())
-                            .put(service, handler);
-                }
-
-                @Override
-                public CompletionStage<byte[]> request(
-                        PeerAddress peer, String service, byte[] payload, Deadline deadline) {
-                    asked.add(service);
-                    byte[] reply = handlers.get(peer.incarnation()).get(service).handle(own, payload);
-                    Runnable then = afterwards.remove(service);
-                    if (then != null) {
-                        then.run();
-                    }
-                    return CompletableFuture.completedFuture(reply);
-                }
-
-                @Override
-                public void publish(String topic, byte[] payload) {
-                    throw new UnsupportedOperationException(topic);
-                }
-
-                @Override
-                public Subscription subscribe(PeerAddress peer, String topic, EventListener listener) {
-                    throw new UnsupportedOperationException(topic);
-                }
-            };
+    @Test
+    void execute_oneRegionRevokedMeanwhile_failsThatOneAndRepeatsTheRest() {
+        try (RdmaPair pair = new RdmaPair(ONE_DEVICE, REQUESTS * SIZE, 1)) {
+            List<RemoteHandle> handles = new ArrayList<>();
+            Region[] regions = new Region[REQUESTS];
+            for (int i = 0; i < REQUESTS; i++) {
+                pair.theirs.fill(i, i * SIZE, SIZE);
+                regions[i] = pair.register(i * SIZE, SIZE, pair.theirs.guard());
+                handles.add(pair.handle(regions[i], 0, SIZE, false));
+            }
+            pair.after("mooncake.rdma.open", () -> pair.owner.deregister(regions[REVOKED]));
+            assertOnlyRevokedFails(pair, pair.move(false, handles, SIZE, 30_000), TransferStatus.PEER_UNREACHABLE);
+            assertThat(pair.asked)
+                    .startsWith("mooncake.rdma.connect", "mooncake.rdma.open", "mooncake.rdma.close")
+                    .containsSequence("mooncake.rdma.connect", "mooncake.rdma.open", "mooncake.rdma.close");
+            assertThat(pair.counters.snapshot().requestsServed()).isEqualTo(REQUESTS - 1);
         }
     }
 
-    private final Wire wire = new Wire();
-    private final Capabilities capabilities = new Capabilities(new SecureRandom());
-    private final RegionRegistry ownerRegions = new RegionRegistry();
-    private final RegionRegistry readerRegions = new RegionRegistry();
-    private final Counters counters = new Counters();
-    private final PeerAddress ownerAddress = new PeerAddress(UUID.randomUUID(), "127.0.0.1", 1, 2, 3);
-    private final UUID readerId = UUID.randomUUID();
-
-    private RdmaTransport transport(UUID own, RegionRegistry regions) {
-        return new RdmaTransport(
-                RdmaTransferOnDevice.CONFIG,
-                wire.of(own),
-                regions,
-                capabilities,
-                SafetyChecks.ALL,
-                gone -> false,
-                counters,
-                1);
+    private static void assertOnlyRevokedFails(RdmaPair pair, TransferStatus[] statuses, TransferStatus status) {
+        for (int i = 0; i < REQUESTS; i++) {
+            assertThat(statuses[i]).as("request %d", i).isEqualTo(i == REVOKED ? status : TransferStatus.COMPLETED);
+            assertThat(i == REVOKED || pair.ours.holds(i, i * SIZE, SIZE)).isTrue();
+        }
+        assertThat(pair.reader.retriedSlices()).isBetween(1L, (long) REQUESTS);
     }
 
-    @Test
-    void execute_oneRegionRevokedMeanwhile_refusesThatOneAndRepeatsTheRest() {
-        try (Memory theirs = new Memory(REQUESTS * SIZE);
-                Memory ours = new Memory(REQUESTS * SIZE);
-                RdmaTransport owner = transport(ownerAddress.incarnation(), ownerRegions);
-                RdmaTransport reader = transport(readerId, readerRegions)) {
-            reader.register(readerRegions.register(ours.address, ours.length, ours.guard()));
-            RemoteHandle[] handles = new RemoteHandle[REQUESTS];
-            long[] targets = new long[REQUESTS];
-            long[] sizes = new long[REQUESTS];
-            Region[] regions = new Region[REQUESTS];
+    /** Evicts one range of a region by force, at the worst time, and uses its memory at once. */
+    private static void evict(RdmaPair pair, Region region, AtomicBoolean evicted) {
+        evicted.set(true);
+        pair.owner.revoke(region, REVOKED * SIZE, SIZE);
+        pair.theirs.fill(SECRET, REVOKED * SIZE, SIZE);
+    }
+
+    private static RegionGuard guard(AtomicBoolean evicted) {
+        return (offset, length, generation) -> !evicted.get() || offset / SIZE != REVOKED;
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void revoke_rangeOfARegionThatStays_endsThatRequestAndRepeatsTheRest(boolean write) {
+        try (RdmaPair pair = new RdmaPair(ONE_DEVICE, REQUESTS * SIZE, 1)) {
+            AtomicBoolean evicted = new AtomicBoolean();
+            Region region = pair.register(0, REQUESTS * SIZE, guard(evicted));
             for (int i = 0; i < REQUESTS; i++) {
-                theirs.fill(i, i * SIZE, SIZE);
-                regions[i] = ownerRegions.register(theirs.address + (long) i * SIZE, SIZE, theirs.guard());
-                owner.register(regions[i]);
-                handles[i] = capabilities.issue(
-                        readerId, regions[i].id(), 1, 0, SIZE, false, System.nanoTime() + 30_000_000_000L);
-                targets[i] = ours.address + (long) i * SIZE;
-                sizes[i] = SIZE;
+                (write ? pair.ours : pair.theirs).fill(i, i * SIZE, SIZE);
             }
-            wire.afterwards.put("mooncake.rdma.open", () -> owner.deregister(regions[REVOKED]));
-            TransferBatch batch = new TransferBatch(
-                    false,
-                    handles,
-                    targets,
-                    sizes,
-                    null,
-                    null,
-                    null,
-                    System.nanoTime() + 30_000_000_000L,
-                    TransferStatus.TIMEOUT,
-                    1);
-            reader.execute(ownerAddress, batch);
-            for (int i = 0; i < REQUESTS; i++) {
-                assertThat(batch.statuses()[i])
-                        .as("request %d", i)
-                        .isEqualTo(i == REVOKED ? TransferStatus.REFUSED : TransferStatus.COMPLETED);
-                assertThat(i == REVOKED || ours.holds(i, i * SIZE, SIZE)).isTrue();
+            List<RemoteHandle> handles = pair.handles(region, REQUESTS, SIZE, write);
+            // The reader holds keys to all of it now, and has posted nothing yet.
+            pair.after("mooncake.rdma.open", () -> evict(pair, region, evicted));
+            TransferStatus[] statuses = pair.move(write, handles, SIZE, 30_000);
+            assertOnlyRevokedFails(pair, statuses, TransferStatus.STALE_GENERATION);
+            assertThat(pair.theirs.holds(SECRET, REVOKED * SIZE, SIZE))
+                    .as("the new bytes are not written over")
+                    .isTrue();
+            for (int i = 0; write && i < REQUESTS; i++) {
+                assertThat(i == REVOKED || pair.theirs.holds(i, i * SIZE, SIZE)).isTrue();
             }
-            assertThat(reader.retriedSlices()).isBetween(1L, (long) REQUESTS);
-            assertThat(wire.asked)
-                    .startsWith("mooncake.rdma.connect", "mooncake.rdma.open", "mooncake.rdma.close")
-                    .containsSequence("mooncake.rdma.connect", "mooncake.rdma.open", "mooncake.rdma.close");
-            assertThat(counters.snapshot().requestsServed()).isEqualTo(REQUESTS - 1);
-            reader.close();
-            owner.close();
-            reader.release();
-            owner.release();
+            assertThat(write || pair.ours.untouched(REVOKED * SIZE, SIZE))
+                    .as("the new bytes are not read")
+                    .isTrue();
+            // The next batch has the new keys from the start.
+            long retried = pair.reader.retriedSlices();
+            handles.remove(REVOKED);
+            assertThat(pair.move(write, handles, SIZE, 30_000)).containsOnly(TransferStatus.COMPLETED);
+            assertThat(pair.reader.retriedSlices()).isEqualTo(retried);
         }
     }
 }

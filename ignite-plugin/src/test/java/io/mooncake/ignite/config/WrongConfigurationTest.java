@@ -247,7 +247,14 @@ class WrongConfigurationTest {
                 option("rails", "127.0.0.1", "rails[0]: 127.0.0.1 (expected: each address once, and not that of host)"),
                 option("rails", "127.0.0.2,127.0.0.2", "rails[1]: 127.0.0.2 (expected: each address once"),
                 option("rails", "0.0.0.0", "rails[0]: 0.0.0.0"),
-                option("rdmaDevice", "", "rdmaDevice: empty (expected: a name such as mlx5_0)"),
+                option(
+                        "rdmaDevice",
+                        "mlx5_0,mlx5_0",
+                        "rdmaDevice: mlx5_0,mlx5_0 (expected: up to 8 names such as mlx5_0, separated by commas)"),
+                option(
+                        "rdmaDevice",
+                        "",
+                        "rdmaDevice: empty (expected: up to 8 names such as mlx5_0, separated by commas)"),
                 option("rdmaPort", "0", "rdmaPort: 0 (expected: 1..255)"),
                 option("rdmaGidIndex", "256", "rdmaGidIndex: 256 (expected: -1..255)"),
                 bean(

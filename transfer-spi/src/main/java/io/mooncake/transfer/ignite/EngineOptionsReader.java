@@ -122,18 +122,25 @@ public final class EngineOptionsReader {
     }
 
     private static @Nullable RdmaConfig rdma(EngineOptions options) {
-        String device = Objects.requireNonNullElse(options.rdmaDevice, "");
+        String devices = Objects.requireNonNullElse(options.rdmaDevice, "");
         RdmaConfig defaults = RdmaConfig.defaults();
-        if (device.isEmpty() && options.rdmaPort == defaults.port() && options.rdmaGidIndex == defaults.gidIndex()) {
+        if (devices.isEmpty() && options.rdmaPort == defaults.port() && options.rdmaGidIndex == defaults.gidIndex()) {
             return null;
         }
         return new RdmaConfig(
-                device,
+                devices.isEmpty() ? List.of() : List.of(devices.split(",")),
                 options.rdmaPort,
                 options.rdmaGidIndex,
                 defaults.registrationBytes(),
                 defaults.timeoutCode(),
                 defaults.retries());
+    }
+
+    private static boolean devices(String text) {
+        String[] names = text.split(",", -1);
+        return names.length <= RdmaConfig.MAX_DEVICES
+                && Set.copyOf(List.of(names)).size() == names.length
+                && List.of(names).stream().allMatch(name -> name.matches("[\\w.-]{1,63}"));
     }
 
     private static @Nullable TlsConfig tls(EngineOptions options) {
@@ -255,8 +262,11 @@ public final class EngineOptionsReader {
         if (options.rdmaDevice == null) {
             return;
         }
-        if (!options.rdmaDevice.matches("[\\w.-]{1,63}")) {
-            refuse("rdmaDevice", options.rdmaDevice.isEmpty() ? "empty" : options.rdmaDevice, "a name such as mlx5_0");
+        if (!devices(options.rdmaDevice)) {
+            refuse(
+                    "rdmaDevice",
+                    options.rdmaDevice.isEmpty() ? "empty" : options.rdmaDevice,
+                    "up to 8 names such as mlx5_0, separated by commas");
         }
         if (asked == TransferProtocol.TCP || asked == TransferProtocol.SHM) {
             refuse("rdmaDevice", options.rdmaDevice, "not set where transferProtocol is " + asked.text());

@@ -104,7 +104,7 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
         return this;
     }
 
-    /** Name of the RDMA device. Default: the first one whose port is active. */
+    /** Names of the RDMA devices, separated by commas. Default: all whose port is active. */
     public TransferCommunicationSpi setRdmaDevice(@Nullable String rdmaDevice) {
         options.rdmaDevice = rdmaDevice;
         return this;

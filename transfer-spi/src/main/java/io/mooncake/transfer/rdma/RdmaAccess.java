@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.rdma;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.internal.TransferBatch.Slice;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Open;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Opened;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 
 /** The requests of a batch that one access covers: some that have no status yet, in order. One thread. */
@@ -18,14 +21,18 @@ final class RdmaAccess {
     private final long number;
     private final int[] requests;
     private Grant[] grants = new Grant[0];
+    private int[] rails = new int[0];
 
-    private RdmaAccess(long number, int[] requests) {
+    private final BitSet accused;
+
+    private RdmaAccess(long number, int[] requests, BitSet accused) {
         this.number = number;
         this.requests = requests;
+        this.accused = accused;
     }
 
-    /** Over the first requests without a status. */
-    static RdmaAccess ofOpen(long number, TransferBatch batch) {
+    /** Over the first requests without a status; {@code accused} is the batch's own, for all its accesses. */
+    static RdmaAccess ofOpen(long number, TransferBatch batch, BitSet accused) {
         int[] open = new int[Math.min(batch.requests(), RdmaFrameDescriptor.MAX_REQUESTS)];
         int count = 0;
         for (int i = 0; i < batch.requests() && count < open.length; i++) {
@@ -33,7 +40,14 @@ final class RdmaAccess {
                 open[count++] = i;
             }
         }
-        return new RdmaAccess(number, Arrays.copyOf(open, count));
+        return new RdmaAccess(number, Arrays.copyOf(open, count), accused);
+    }
+
+    /** The device has refused the request; whether for the first time. */
+    boolean accuse(int request) {
+        boolean first = !accused.get(request);
+        accused.set(request);
+        return first;
     }
 
     long number() {
@@ -51,11 +65,12 @@ final class RdmaAccess {
     }
 
     /** Takes the owner's answer; what it refused has its status now. False when the answer does not fit the question. */
-    boolean granted(TransferBatch batch, List<Grant> answer) {
-        if (answer.size() != requests.length) {
+    boolean granted(TransferBatch batch, Opened answer) {
+        if (answer.grants().size() != requests.length) {
             return false;
         }
-        grants = answer.toArray(Grant[]::new);
+        rails = answer.rails();
+        grants = answer.grants().toArray(Grant[]::new);
         for (int i = 0; i < requests.length; i++) {
             if (grants[i].status() != TransferStatus.COMPLETED) {
                 batch.revoke(requests[i], grants[i].status());
@@ -66,20 +81,32 @@ final class RdmaAccess {
         return true;
     }
 
-    private static boolean coversAll(Grant grant, long size) {
-        return size - grant.firstPieceBytes() <= (grant.keys().length - 1) * grant.pieceBytes();
+    private boolean coversAll(Grant grant, long size) {
+        return size - grant.firstPieceBytes() <= (grant.keys().length / rails.length - 1) * grant.pieceBytes();
     }
 
     Grant grant(int request) {
         return grants[Arrays.binarySearch(requests, request)];
     }
 
-    /** The requests that the owner would grant, but not over its device. */
-    int[] notThisWay() {
-        return java.util.stream.IntStream.range(0, grants.length)
-                .filter(i -> grants[i].status() == NOT_THIS_WAY)
-                .map(i -> requests[i])
-                .toArray();
+    /** Adds the requests that the owner would grant, but not over its devices. */
+    void notThisWay(List<Integer> to) {
+        for (int i = 0; i < grants.length; i++) {
+            if (grants[i].status() == NOT_THIS_WAY) {
+                to.add(requests[i]);
+            }
+        }
+    }
+
+    /** The owner's key for a piece of a request, on a connection that ends at the owner's device {@code rail}. */
+    int key(Grant grant, int rail, int piece) {
+        for (int i = 0; i < rails.length; i++) {
+            if (rails[i] == rail) {
+                return grant.keys()[grant.keys().length / rails.length * i + piece];
+            }
+        }
+        throw new MooncakeException(
+                MooncakeException.Code.CORRUPT, "rail: " + rail + " (expected: one of " + Arrays.toString(rails) + ")");
     }
 
     /** Takes the next slice of a request that this access covers. */

@@ -28,6 +28,8 @@ final class RdmaConnection {
 
     private final VerbsQueuePair pair;
     private final long id;
+    private final RdmaPath path;
+    private final int peerRail;
     private final RdmaRegions registrations;
     private final Counters counters;
     private final CRC32C crc = new CRC32C();
@@ -36,6 +38,10 @@ final class RdmaConnection {
     private final long[] completions = new long[VerbsQueuePair.MAX_BATCH * VerbsQueuePair.COMPLETION_LONGS];
     private int described;
     private int outstanding;
+    private int window = SLOTS;
+    private long roundBytes;
+    private long firstPostNanos;
+    private long lastArrivalNanos;
     private @Nullable CompletionStatus failure;
     /** Written by any thread, read by the batch's. */
     private volatile boolean cut;
@@ -47,9 +53,12 @@ final class RdmaConnection {
         int arrived;
     }
 
-    RdmaConnection(VerbsQueuePair pair, long id, RdmaRegions registrations, Counters counters) {
+    RdmaConnection(
+            VerbsQueuePair pair, long id, RdmaPath path, int peerRail, RdmaRegions registrations, Counters counters) {
         this.pair = pair;
         this.id = id;
+        this.path = path;
+        this.peerRail = peerRail;
         this.registrations = registrations;
         this.counters = counters;
         for (int i = 0; i < SLOTS; i++) {
@@ -60,6 +69,34 @@ final class RdmaConnection {
     /** The owner's name for it. */
     long id() {
         return id;
+    }
+
+    /** Number of its queue pair. */
+    int number() {
+        return pair.number();
+    }
+
+    RdmaPath path() {
+        return path;
+    }
+
+    /** A batch takes it, which has paths of which the fastest moves {@code fastest} bytes a nanosecond and connection; 0: not known. */
+    void begin(double fastest) {
+        double own = path.speed();
+        window = own == 0 || fastest == 0
+                ? SLOTS
+                : (int) Math.max(1, Math.min(SLOTS, Math.round(SLOTS * own / fastest)));
+        roundBytes = 0;
+        firstPostNanos = 0;
+        lastArrivalNanos = 0;
+    }
+
+    /** The batch is done with it; how many bytes it has moved. */
+    long end() {
+        long bytes = roundBytes;
+        path.measured(bytes, lastArrivalNanos - firstPostNanos);
+        roundBytes = 0;
+        return bytes;
     }
 
     /** What broke it, or null. */
@@ -89,7 +126,7 @@ final class RdmaConnection {
         try {
             for (int i = 0; i < SLOTS; i++) {
                 Slot slot = slots[i];
-                if (!slot.used && access.take(batch, slot.slice)) {
+                if (!slot.used && i < window && access.take(batch, slot.slice)) {
                     slot.used = true;
                     slot.posted = 0;
                     slot.arrived = 0;
@@ -99,7 +136,7 @@ final class RdmaConnection {
                 }
             }
             moved |= flush();
-            return complete(batch) || moved;
+            return complete(batch, access) || moved;
         } catch (MooncakeException e) {
             // The device refused, or the pair was closed under us: as broken as by a completion.
             failure = CompletionStatus.GENERAL;
@@ -116,7 +153,7 @@ final class RdmaConnection {
             long local = slice.localAddress() + slot.posted;
             long inHandle = slice.offset() + slot.posted;
             long beyondFirst = inHandle - grant.firstPieceBytes();
-            int key = beyondFirst < 0 ? 0 : 1 + (int) (beyondFirst / grant.pieceBytes());
+            int piece = beyondFirst < 0 ? 0 : 1 + (int) (beyondFirst / grant.pieceBytes());
             long leftRemote = beyondFirst < 0 ? -beyondFirst : grant.pieceBytes() - beyondFirst % grant.pieceBytes();
             RdmaRegions.Registered region = registrations.require(local);
             long leftLocal = registrations.bytesInPiece(region, local);
@@ -132,9 +169,9 @@ final class RdmaConnection {
                     batch.write(),
                     local,
                     length,
-                    registrations.localKey(region, local),
+                    registrations.localKey(path.port().index(), region, local),
                     grant.address() + inHandle,
-                    grant.keys()[key]);
+                    access.key(grant, peerRail, piece));
             slot.posted += length;
             moved = true;
         }
@@ -145,6 +182,9 @@ final class RdmaConnection {
     private boolean flush() {
         if (described == 0) {
             return false;
+        }
+        if (firstPostNanos == 0) {
+            firstPostNanos = System.nanoTime();
         }
         int posted = pair.post(descriptors, described);
         outstanding += posted;
@@ -160,8 +200,11 @@ final class RdmaConnection {
         return posted > 0;
     }
 
-    private boolean complete(TransferBatch batch) {
+    private boolean complete(TransferBatch batch, RdmaAccess access) {
         int taken = pair.poll(completions);
+        if (taken > 0) {
+            lastArrivalNanos = System.nanoTime();
+        }
         for (int i = 0; i < taken; i++) {
             long request = completions[i * VerbsQueuePair.COMPLETION_LONGS];
             CompletionStatus status = CompletionStatus.of(completions[i * VerbsQueuePair.COMPLETION_LONGS + 1]);
@@ -171,12 +214,14 @@ final class RdmaConnection {
                 continue;
             }
             if (status != CompletionStatus.SUCCESS) {
-                fail(batch, slot, status);
+                fail(batch, access, slot, status);
                 continue;
             }
             int length = (int) (request >>> SLOT_BITS);
             (batch.write() ? counters.writtenRdma : counters.readRdma).add(length);
             slot.arrived += length;
+            roundBytes += length;
+            path.port().moved(length);
             if (slot.arrived == slot.slice.length()) {
                 slot.used = false;
                 batch.arrived(slot.slice, crc);
@@ -185,11 +230,17 @@ final class RdmaConnection {
         return taken > 0;
     }
 
-    /** The first failure is its request's own; what is flushed after it is innocent. */
-    private void fail(TransferBatch batch, Slot slot, CompletionStatus status) {
+    /**
+     * The first failure is its request's own; what is flushed after it is innocent. A key may have ended because of another range that it
+     * was for, so a request that was refused by the device asks the owner once more.
+     */
+    private void fail(TransferBatch batch, RdmaAccess access, Slot slot, CompletionStatus status) {
         failure = status;
         TransferStatus outcome = outcome(status);
-        if (outcome != null) {
+        if (outcome == TransferStatus.REFUSED && access.accuse(slot.slice.request())) {
+            slot.used = false;
+            batch.setAside(slot.slice);
+        } else if (outcome != null) {
             slot.used = false;
             batch.failed(slot.slice, outcome);
         }
@@ -198,21 +249,26 @@ final class RdmaConnection {
     /** What a completion says about its request; null: nothing, it may be tried again. */
     static @Nullable TransferStatus outcome(CompletionStatus status) {
         return switch (status) {
-            case SUCCESS, FLUSHED, RETRIES_EXCEEDED, RECEIVER_NOT_READY, RESPONSE_TIMEOUT, REMOTE_ABORTED, GENERAL ->
-                null;
+            case SUCCESS,
+                    FLUSHED,
+                    RETRIES_EXCEEDED,
+                    RECEIVER_NOT_READY,
+                    RESPONSE_TIMEOUT,
+                    REMOTE_ABORTED,
+                    LOCAL_QUEUE_PAIR_OPERATION,
+                    LOCAL_PROTECTION,
+                    FATAL,
+                    GENERAL -> null;
             case REMOTE_ACCESS, REMOTE_INVALID_REQUEST, REMOTE_OPERATION -> TransferStatus.REFUSED;
             case LOCAL_LENGTH,
-                    LOCAL_QUEUE_PAIR_OPERATION,
                     LOCAL_CONTEXT_OPERATION,
-                    LOCAL_PROTECTION,
                     MEMORY_WINDOW_BIND,
                     BAD_RESPONSE,
                     LOCAL_ACCESS,
                     LOCAL_DOMAIN_VIOLATION,
                     REMOTE_INVALID_DATAGRAM,
                     INVALID_CONTEXT_NUMBER,
-                    INVALID_CONTEXT_STATE,
-                    FATAL -> TransferStatus.PEER_UNREACHABLE;
+                    INVALID_CONTEXT_STATE -> TransferStatus.PEER_UNREACHABLE;
         };
     }
 
@@ -234,7 +290,12 @@ final class RdmaConnection {
         return back;
     }
 
-    /** Destroys the queue pair from any thread; the batch that uses it finds out at its next turn. */
+    /** Destroys the queue pair from any thread; the batch that uses it goes on over others. */
+    void breakOff() {
+        pair.close();
+    }
+
+    /** As {@link #breakOff}, and the batch that uses it ends. */
     void cut() {
         cut = true;
         pair.close();

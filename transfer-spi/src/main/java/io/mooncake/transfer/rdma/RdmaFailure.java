@@ -13,6 +13,11 @@ final class RdmaFailure extends Exception {
         this(status, status.name(), false);
     }
 
+    /** A path does not carry anything; another may. */
+    static RdmaFailure path(String reason) {
+        return new RdmaFailure(TransferStatus.PEER_UNREACHABLE, reason, false);
+    }
+
     private RdmaFailure(TransferStatus status, String reason, boolean noWay) {
         super(reason, null, false, false);
         this.status = status;

@@ -16,13 +16,16 @@ import org.jspecify.annotations.Nullable;
  * Payloads of the control plane's services for RDMA, version 1, little-endian. {@code status} is the ordinal in {@link #STATUSES}.
  *
  * <pre>
- * connect  version u8 | endpoint                     reply  version u8 | connection i64 | endpoint
+ * connect  version u8 | rail u8 | endpoint           reply  version u8 | connection i64 | rail u8 | rails u8 | endpoint
+ *   rail: the owner's device that is asked for, and the one that answers; rails: how many it has
+ *   connection 0: none of the owner's ports carries traffic now, and the endpoint means nothing
  *   endpoint: mtu u8 | lid u16 | gid 16 B | queue pair i32 | sequence i32
  * open     version u8 | access i64 | write u8 | connections u16, each i64 | requests u16, each:
  *            region i32 | generation i64 | offset i64 | length i64 | writable u8 | expiry i64 | capability u8, bytes | size i64
- *          reply  version u8 | known u8 (0: a connection is unknown, nothing was opened) | requests u16, each:
+ *          reply  version u8 | known u8 (0: a connection is unknown, nothing was opened) | rails u8, each u8 | requests u16, each:
  *            status u8, and when COMPLETED: address i64 | bytes to the end of the piece i64 | piece i64 | keys u16, each i32
- * close    version u8 | access i64 | broken u8 | requests u16, each: moved u8
+ *            (for each rail in order, those of the pieces)
+ * close    version u8 | access i64 | broken connections u16, each i64 | requests u16, each: moved u8
  *          reply  version u8 | requests u16 (0: the access is unknown), each: status u8
  * hang up  version u8 | connections u16, each i64    reply  empty
  * </pre>
@@ -53,8 +56,22 @@ final class RdmaFrameDescriptor {
 
     private RdmaFrameDescriptor() {}
 
-    /** A reply to connect. */
-    record Connected(long connection, Endpoint endpoint) {}
+    /** Keys of one grant. */
+    static final int MAX_KEYS = 0xffff;
+
+    /** What is asked for a connection: that the owner's device number {@code rail} answers, if it can. */
+    record Connect(int rail, Endpoint endpoint) {}
+
+    /** A reply to connect: the owner's device {@code rail} of {@code rails} answers, unless {@code connection} is 0. */
+    record Connected(long connection, int rail, int rails, Endpoint endpoint) {
+        /** None of the owner's {@code rails} ports carries traffic now. */
+        static Connected noPort(int rails) {
+            return new Connected(0, 0, rails, new Endpoint(1, 0, new byte[GID_BYTES], 0, 0));
+        }
+    }
+
+    /** A reply to open: the owner's devices that the access's connections end at, and a grant a request. */
+    record Opened(int[] rails, List<Grant> grants) {}
 
     /** What is asked of an owner. */
     record Open(long access, boolean write, long[] connections, RemoteHandle[] handles, long[] sizes) {}
@@ -66,7 +83,7 @@ final class RdmaFrameDescriptor {
      * @param address of the handle's first byte, in the owner's process
      * @param firstPieceBytes from there to the end of the first piece
      * @param pieceBytes of the following pieces
-     * @param keys one a piece
+     * @param keys for each of the access's rails, one a piece
      */
     record Grant(TransferStatus status, long address, long firstPieceBytes, long pieceBytes, int[] keys) {
         static Grant refused(TransferStatus status) {
@@ -74,27 +91,35 @@ final class RdmaFrameDescriptor {
         }
     }
 
-    /** The end of an access. */
-    record Close(long access, boolean broken, boolean[] moved) {}
+    /** The end of an access; the queue pairs of {@code broken} are gone on the reader's side. */
+    record Close(long access, long[] broken, boolean[] moved) {}
 
-    static byte[] encodeConnect(Endpoint endpoint) {
-        ByteBuffer to = allocate(ENDPOINT_BYTES);
-        putEndpoint(to, endpoint);
+    static byte[] encodeConnect(Connect connect) {
+        ByteBuffer to = allocate(1 + ENDPOINT_BYTES).put((byte) connect.rail);
+        putEndpoint(to, connect.endpoint);
         return to.array();
     }
 
-    static Endpoint decodeConnect(byte[] payload) {
-        return decode(payload, RdmaFrameDescriptor::endpoint);
+    static Connect decodeConnect(byte[] payload) {
+        return decode(payload, from -> new Connect(from.get() & 0xff, endpoint(from)));
     }
 
     static byte[] encodeConnected(Connected connected) {
-        ByteBuffer to = allocate(8 + ENDPOINT_BYTES).putLong(connected.connection);
-        putEndpoint(to, connected.endpoint);
+        ByteBuffer to = allocate(10 + ENDPOINT_BYTES).putLong(connected.connection);
+        putEndpoint(to.put((byte) connected.rail).put((byte) connected.rails), connected.endpoint);
         return to.array();
     }
 
     static Connected decodeConnected(byte[] payload) {
-        return decode(payload, from -> new Connected(from.getLong(), endpoint(from)));
+        return decode(payload, from -> {
+            long connection = from.getLong();
+            int rail = from.get() & 0xff;
+            int rails = from.get() & 0xff;
+            if (rail >= rails) {
+                throw corrupt("rail " + rail + " of " + rails);
+            }
+            return new Connected(connection, rail, rails, endpoint(from));
+        });
     }
 
     private static void putEndpoint(ByteBuffer to, Endpoint endpoint) {
@@ -181,17 +206,21 @@ final class RdmaFrameDescriptor {
         return values;
     }
 
-    /** {@code grants} null: a connection is unknown. */
-    static byte[] encodeOpened(@Nullable List<Grant> grants) {
-        if (grants == null) {
-            return allocate(3).array();
+    /** {@code opened} null: a connection is unknown. */
+    static byte[] encodeOpened(@Nullable Opened opened) {
+        if (opened == null) {
+            return allocate(4).array();
         }
-        int bytes = 3;
-        for (Grant grant : grants) {
+        int bytes = 4 + opened.rails.length;
+        for (Grant grant : opened.grants) {
             bytes += grant.status == TransferStatus.COMPLETED ? 27 + 4 * grant.keys.length : 1;
         }
-        ByteBuffer to = allocate(bytes).put((byte) 1).putShort((short) grants.size());
-        for (Grant grant : grants) {
+        ByteBuffer to = allocate(bytes).put((byte) 1).put((byte) opened.rails.length);
+        for (int rail : opened.rails) {
+            to.put((byte) rail);
+        }
+        to.putShort((short) opened.grants.size());
+        for (Grant grant : opened.grants) {
             to.put((byte) number(grant.status));
             if (grant.status == TransferStatus.COMPLETED) {
                 to.putLong(grant.address).putLong(grant.firstPieceBytes).putLong(grant.pieceBytes);
@@ -205,20 +234,27 @@ final class RdmaFrameDescriptor {
     }
 
     /** Null: a connection is unknown to the owner. */
-    static @Nullable List<Grant> decodeOpened(byte[] payload) {
+    static @Nullable Opened decodeOpened(byte[] payload) {
         List<Grant> grants = new ArrayList<>();
-        boolean known = decode(payload, from -> {
-            boolean yes = from.get() != 0;
-            int count = count(from, 1, MAX_REQUESTS);
-            for (int i = 0; i < count; i++) {
-                grants.add(grant(from));
+        int[] rails = decode(payload, from -> {
+            boolean known = from.get() != 0;
+            int[] found = new int[Math.min(from.get() & 0xff, from.remaining())];
+            for (int i = 0; i < found.length; i++) {
+                found[i] = from.get() & 0xff;
             }
-            return yes;
+            int count = count(from, 1, MAX_REQUESTS);
+            if (known && found.length == 0) {
+                throw corrupt("no rails");
+            }
+            for (int i = 0; i < count; i++) {
+                grants.add(grant(from, found.length));
+            }
+            return known ? found : new int[0];
         });
-        return known ? grants : null;
+        return rails.length == 0 ? null : new Opened(rails, grants);
     }
 
-    private static Grant grant(ByteBuffer from) {
+    private static Grant grant(ByteBuffer from, int rails) {
         TransferStatus status = status(from.get());
         if (status != TransferStatus.COMPLETED) {
             return Grant.refused(status);
@@ -226,18 +262,23 @@ final class RdmaFrameDescriptor {
         long address = from.getLong();
         long first = from.getLong();
         long piece = from.getLong();
-        int[] keys = new int[count(from, 4, 0xffff)];
+        int[] keys = new int[count(from, 4, MAX_KEYS)];
         for (int i = 0; i < keys.length; i++) {
             keys[i] = from.getInt();
         }
-        if (first < 1 || piece < first || keys.length == 0) {
-            throw corrupt("pieces of " + first + " and " + piece + ", " + keys.length + " keys");
+        if (first < 1 || piece < first || rails == 0 || keys.length == 0 || keys.length % rails != 0) {
+            throw corrupt("pieces of " + first + " and " + piece + ", " + keys.length + " keys, " + rails + " rails");
         }
         return new Grant(status, address, first, piece, keys);
     }
 
     static byte[] encodeClose(Close close) {
-        ByteBuffer to = allocate(11 + close.moved.length).putLong(close.access).put((byte) (close.broken ? 1 : 0));
+        ByteBuffer to =
+                allocate(12 + 8 * close.broken.length + close.moved.length).putLong(close.access);
+        to.putShort((short) close.broken.length);
+        for (long connection : close.broken) {
+            to.putLong(connection);
+        }
         to.putShort((short) close.moved.length);
         for (boolean moved : close.moved) {
             to.put((byte) (moved ? 1 : 0));
@@ -248,7 +289,7 @@ final class RdmaFrameDescriptor {
     static Close decodeClose(byte[] payload) {
         return decode(payload, from -> {
             long access = from.getLong();
-            boolean broken = from.get() != 0;
+            long[] broken = longs(from);
             boolean[] moved = new boolean[count(from, 1, MAX_REQUESTS)];
             for (int i = 0; i < moved.length; i++) {
                 moved[i] = from.get() != 0;

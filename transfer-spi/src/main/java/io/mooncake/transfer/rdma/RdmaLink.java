@@ -1,125 +1,200 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.rdma;
 
-import io.mooncake.natives.VerbsQueuePair;
 import io.mooncake.transfer.TransferStatus;
-import io.mooncake.transfer.internal.Counters;
-import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Connected;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The queue pairs to one life of a peer. One is idle here or checked out by exactly one batch; {@code open} counts both and those being
- * connected, and never exceeds the limit. All fields are guarded by this; connecting runs outside of the lock.
+ * The queue pairs to one life of a peer: a set for each device of this engine.
+ *
+ * <p>A connection is idle in its set or checked out by exactly one batch; {@code open} of a set counts both and those being connected, and
+ * never exceeds the limit. A batch takes connections of all paths that are usable, the fastest first. A path that fails rests; when its rest
+ * is over a connection is tried in the background, and only when that works batches take it again. While no path is usable a batch tries one
+ * that rests; while no port of this engine carries traffic it waits. The sets are guarded by this; connecting runs outside of the lock.
  */
 final class RdmaLink {
-    private final RdmaPort port;
-    private final RdmaRegions registrations;
+    /** Connections that fail in a row, about 2 s of them where RDMA was demanded. */
+    private static final int MAX_ATTEMPTS = 40;
+
+    private static final int MAX_OPTIONAL_ATTEMPTS = 3;
+    private static final long ASK_AGAIN_MILLIS = 50;
+    private static final long REVIVE_NANOS = 2_000_000_000L;
+
+    private final RdmaConnector connector;
     private final RdmaControl control;
-    private final Counters counters;
     private final int maxConnections;
-    private final ArrayDeque<RdmaConnection> idle = new ArrayDeque<>();
+    private final ScheduledExecutorService background;
+    private final List<RailSet> sets = new ArrayList<>();
     private final Set<RdmaConnection> busy = new HashSet<>();
-    private int open;
     private boolean closed;
 
-    RdmaLink(RdmaPort port, RdmaRegions registrations, RdmaControl control, Counters counters, int maxConnections) {
-        this.port = port;
-        this.registrations = registrations;
-        this.control = control;
-        this.counters = counters;
-        this.maxConnections = maxConnections;
+    /** The connections of one path. */
+    private static final class RailSet {
+        final RdmaPath path;
+        final List<RdmaConnection> idle = new ArrayList<>();
+        int open;
+
+        RailSet(RdmaPath path) {
+            this.path = path;
+        }
     }
 
-    /** Takes at least one connection and at most {@code wanted}; waits for the first only. */
-    List<RdmaConnection> checkOut(int wanted, long deadlineNanos, TransferStatus deadlineStatus) throws RdmaFailure {
+    /** @param maxConnections of each path */
+    RdmaLink(
+            List<RdmaPort> ports,
+            RdmaConnector connector,
+            RdmaControl control,
+            int maxConnections,
+            ScheduledExecutorService background) {
+        this.connector = connector;
+        this.control = control;
+        this.maxConnections = maxConnections;
+        this.background = background;
+        ports.forEach(port -> sets.add(new RailSet(new RdmaPath(port))));
+    }
+
+    /**
+     * Takes at least one connection and at most {@code wanted}, spread over the paths; waits for the first only.
+     *
+     * @param demanded whether there is no other way than RDMA: then it waits while no port of this engine carries traffic, and for a peer
+     *     whose port is down tries longer
+     */
+    List<RdmaConnection> checkOut(int wanted, boolean demanded, long deadlineNanos, TransferStatus deadlineStatus)
+            throws RdmaFailure {
         List<RdmaConnection> taken = new ArrayList<>();
+        int attempts = 0;
         try {
-            while (taken.size() < wanted) {
-                RdmaConnection reused = reuseOrReserve(taken.isEmpty(), deadlineNanos, deadlineStatus);
-                if (reused != null) {
-                    taken.add(reused);
-                } else if (reserved()) {
-                    taken.add(connect(deadlineNanos, deadlineStatus));
-                } else {
-                    break;
+            while (true) {
+                List<RailSet> order = order();
+                if (order.isEmpty() && !demanded) {
+                    throw RdmaFailure.noWay("no port of this engine is active");
                 }
+                String failure = collect(order, wanted, taken, deadlineNanos, deadlineStatus);
+                if (!taken.isEmpty()) {
+                    return taken;
+                }
+                if (!failure.isEmpty() && ++attempts > (demanded ? MAX_ATTEMPTS : MAX_OPTIONAL_ATTEMPTS)) {
+                    throw RdmaFailure.noWay(failure);
+                }
+                await(deadlineNanos, deadlineStatus);
             }
-            return taken;
         } catch (RdmaFailure e) {
             taken.forEach(one -> checkIn(one, true));
             throw e;
         }
     }
 
-    private synchronized boolean reserved() {
-        if (closed || open >= maxConnections) {
+    /** The paths to take connections of; one that rests when there are no others. */
+    private List<RailSet> order() {
+        List<RailSet> usable =
+                new ArrayList<>(sets.stream().filter(one -> one.path.usable()).toList());
+        // What was never measured comes first, so that it is.
+        usable.sort(Comparator.comparingDouble(one -> one.path.speed() == 0 ? 0 : 1 / one.path.speed()));
+        if (usable.isEmpty()) {
+            sets.stream()
+                    .filter(one -> one.path.port().active())
+                    .min(Comparator.comparingLong(one -> one.path.restUntilNanos() - System.nanoTime()))
+                    .ifPresent(usable::add);
+        }
+        return usable;
+    }
+
+    /** Why a connection could not be made, if so. */
+    private String collect(
+            List<RailSet> order,
+            int wanted,
+            List<RdmaConnection> taken,
+            long deadlineNanos,
+            TransferStatus deadlineStatus)
+            throws RdmaFailure {
+        String failure = "";
+        for (int i = 0; i < maxConnections; i++) {
+            for (RailSet set : order) {
+                if (taken.size() >= Math.min(wanted, RdmaFrameDescriptor.MAX_CONNECTIONS)) {
+                    return failure;
+                }
+                RdmaConnection reused = reuse(set);
+                if (reused != null) {
+                    taken.add(reused);
+                } else if (!(i > 0 && set.path.resting()) && reserved(set)) {
+                    try {
+                        taken.add(connect(set, deadlineNanos, deadlineStatus));
+                    } catch (RdmaFailure e) {
+                        if (e.isNoWay() || e.status() != TransferStatus.PEER_UNREACHABLE) {
+                            throw e;
+                        }
+                        failure = String.valueOf(e.getMessage());
+                    }
+                }
+            }
+        }
+        return failure;
+    }
+
+    private synchronized @Nullable RdmaConnection reuse(RailSet set) throws RdmaFailure {
+        if (closed) {
+            throw new RdmaFailure(TransferStatus.PEER_UNREACHABLE);
+        }
+        if (set.idle.isEmpty()) {
+            return null;
+        }
+        RdmaConnection reused = set.idle.remove(set.idle.size() - 1);
+        busy.add(reused);
+        return reused;
+    }
+
+    private synchronized boolean reserved(RailSet set) {
+        if (closed || set.open >= maxConnections) {
             return false;
         }
-        open++;
+        set.open++;
         return true;
     }
 
-    /** An idle connection, or null when one may be opened or, without {@code wait}, when there is none. */
-    private synchronized @Nullable RdmaConnection reuseOrReserve(
-            boolean wait, long deadlineNanos, TransferStatus deadlineStatus) throws RdmaFailure {
-        while (true) {
-            if (closed) {
-                throw new RdmaFailure(TransferStatus.PEER_UNREACHABLE);
-            }
-            RdmaConnection reused = idle.pollLast();
-            if (reused != null) {
-                busy.add(reused);
-                return reused;
-            }
-            if (!wait || open < maxConnections) {
-                return null;
-            }
-            long leftMillis = (deadlineNanos - System.nanoTime()) / 1_000_000;
-            if (leftMillis <= 0) {
-                throw new RdmaFailure(deadlineStatus);
-            }
-            try {
-                wait(leftMillis);
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw new RdmaFailure(TransferStatus.CANCELED);
-            }
+    private synchronized void await(long deadlineNanos, TransferStatus deadlineStatus) throws RdmaFailure {
+        if (closed) {
+            throw new RdmaFailure(TransferStatus.PEER_UNREACHABLE);
         }
-    }
-
-    private RdmaConnection connect(long deadlineNanos, TransferStatus deadlineStatus) throws RdmaFailure {
-        RdmaConnection made = null;
-        VerbsQueuePair pair = null;
+        long leftMillis = (deadlineNanos - System.nanoTime()) / 1_000_000;
+        if (leftMillis <= 0) {
+            throw new RdmaFailure(deadlineStatus);
+        }
         try {
-            pair = port.create(0);
-            int sequence = port.newSequence();
-            Connected peer = RdmaFrameDescriptor.decodeConnected(control.ask(
-                    RdmaOwner.CONNECT,
-                    RdmaFrameDescriptor.encodeConnect(port.endpoint(pair, sequence)),
-                    deadlineNanos,
-                    deadlineStatus));
-            port.connect(pair, sequence, peer.endpoint());
-            made = new RdmaConnection(pair, peer.connection(), registrations, counters);
-            return made;
-        } catch (RuntimeException e) {
-            // The device refused: no queue pair left, or no way to the peer's address.
-            throw RdmaFailure.noWay("no connection: " + e.getMessage());
-        } finally {
-            if (made == null && pair != null) {
-                pair.close();
-            }
-            connected(made);
+            wait(Math.min(leftMillis, ASK_AGAIN_MILLIS));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new RdmaFailure(TransferStatus.CANCELED);
         }
     }
 
-    private synchronized void connected(@Nullable RdmaConnection made) {
+    /** A connection over a path that was reserved; when the path does not carry it, it rests. */
+    private RdmaConnection connect(RailSet set, long deadlineNanos, TransferStatus deadlineStatus) throws RdmaFailure {
+        RdmaConnection made = null;
+        try {
+            made = connector.connect(set.path, control, deadlineNanos, deadlineStatus);
+            set.path.worked();
+            return made;
+        } catch (RdmaFailure e) {
+            if (e.status() == TransferStatus.PEER_UNREACHABLE) {
+                failed(set.path);
+            }
+            throw e;
+        } finally {
+            connected(set, made);
+        }
+    }
+
+    private synchronized void connected(RailSet set, @Nullable RdmaConnection made) {
         if (made == null) {
-            open--;
+            set.open--;
             notifyAll();
         } else {
             busy.add(made);
@@ -129,30 +204,109 @@ final class RdmaLink {
         }
     }
 
+    /** A connection of that path broke, or could not be made: the idle ones are no better. */
+    void failed(RdmaPath path) {
+        synchronized (this) {
+            drop(setOf(path), setOf(path).idle);
+        }
+        // A port of our own that is down says so itself when it is back.
+        if (path.port().active()) {
+            later(path, path.failed(System.nanoTime()));
+        }
+    }
+
+    private void later(RdmaPath path, long nanos) {
+        try {
+            background.schedule(() -> revive(path), nanos, TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException e) {
+            // The engine closes.
+        }
+    }
+
+    /** Tries a path that rests; on the background's thread. */
+    private void revive(RdmaPath path) {
+        RailSet set = setOf(path);
+        long left = path.restUntilNanos() - System.nanoTime();
+        if (!path.resting() || !path.port().active() || left > 1_000_000 || !reserved(set)) {
+            return;
+        }
+        try {
+            checkIn(connect(set, System.nanoTime() + REVIVE_NANOS, TransferStatus.PEER_UNREACHABLE), true);
+        } catch (RdmaFailure e) {
+            // It rests again, longer.
+        }
+    }
+
+    private RailSet setOf(RdmaPath path) {
+        return sets.get(path.port().index());
+    }
+
     /** Gives a connection back; one that is not reusable has been discarded. */
     synchronized void checkIn(RdmaConnection connection, boolean reusable) {
         busy.remove(connection);
-        if (reusable && !closed && !connection.wasCut()) {
-            idle.addLast(connection);
+        RailSet set = setOf(connection.path());
+        if (reusable
+                && !closed
+                && !connection.wasCut()
+                && connection.path().port().active()) {
+            set.idle.add(connection);
         } else {
-            open--;
+            set.open--;
             connection.cut();
+            if (reusable) {
+                hangUp(List.of(connection));
+            }
         }
         notifyAll();
+    }
+
+    private void hangUp(List<RdmaConnection> connections) {
+        long[] ids = connections.stream().mapToLong(RdmaConnection::id).toArray();
+        control.tell(RdmaOwner.HANG_UP, RdmaFrameDescriptor.encodeHangUp(ids));
+    }
+
+    /** That port of ours carries nothing any more: its connections are broken, and their batches go on over others. */
+    synchronized void portDown(RdmaPort port) {
+        RailSet set = sets.get(port.index());
+        drop(set, set.idle);
+        for (RdmaConnection one : busy) {
+            if (one.path() == set.path) {
+                one.breakOff();
+            }
+        }
+    }
+
+    /** That port of ours carries traffic again. */
+    synchronized void portUp(RdmaPort port) {
+        RdmaPath path = sets.get(port.index()).path;
+        if (path.resting()) {
+            later(path, 0);
+        }
+        notifyAll();
+    }
+
+    /** The device says that a queue pair is broken. One in use finds out by its completions, which say why. */
+    synchronized void pairBroken(RdmaPort port, int number) {
+        RailSet set = sets.get(port.index());
+        drop(set, set.idle.stream().filter(one -> one.number() == number).toList());
+    }
+
+    private void drop(RailSet set, List<RdmaConnection> idle) {
+        List<RdmaConnection> dropped = List.copyOf(idle);
+        if (!dropped.isEmpty()) {
+            set.open -= dropped.size();
+            set.idle.removeAll(dropped);
+            dropped.forEach(RdmaConnection::cut);
+            hangUp(dropped);
+        }
     }
 
     /** Destroys every queue pair, those in use too. */
     synchronized void close() {
         closed = true;
-        long[] ids = idle.stream().mapToLong(RdmaConnection::id).toArray();
-        open -= idle.size();
-        idle.forEach(RdmaConnection::cut);
-        idle.clear();
-        busy.forEach(RdmaConnection::cut);
+        sets.forEach(set -> drop(set, set.idle));
+        cutBusy();
         notifyAll();
-        if (ids.length > 0) {
-            control.tell(RdmaOwner.HANG_UP, RdmaFrameDescriptor.encodeHangUp(ids));
-        }
     }
 
     /** Destroys the queue pairs in use and ends their batches; the link stays. */

@@ -14,11 +14,13 @@ import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Close;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Connect;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Connected;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Open;
-import io.mooncake.transfer.rdma.RdmaPort.Endpoint;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Opened;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -29,6 +31,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The owner's end: queue pairs that only answer, and the accesses that are open.
@@ -43,17 +47,21 @@ import org.jspecify.annotations.Nullable;
  * this; an access never waits for that lock while it is checked.
  */
 final class RdmaOwner implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(RdmaOwner.class);
+
     static final String CONNECT = "mooncake.rdma.connect";
     static final String OPEN = "mooncake.rdma.open";
     static final String CLOSE = "mooncake.rdma.close";
     static final String HANG_UP = "mooncake.rdma.hangup";
 
+    /** Of each device. */
     private static final int MAX_SERVED = 512;
+
     private static final int MAX_ACCESSES = 65_536;
     /** An access is cut after this time, however long its handles live. */
     private static final long MAX_ACCESS_NANOS = 60_000_000_000L;
 
-    private final RdmaPort port;
+    private final RdmaDevices devices;
     private final RdmaRegions registrations;
     private final RegionRegistry regions;
     private final Capabilities capabilities;
@@ -67,7 +75,7 @@ final class RdmaOwner implements AutoCloseable {
     private volatile boolean closed;
 
     /** A queue pair that answers a peer. */
-    private record Served(UUID peer, VerbsQueuePair pair) {}
+    private record Served(UUID peer, RdmaPort port, VerbsQueuePair pair) {}
 
     /** Readers number their accesses themselves, so that they can close one whose reply they did not wait for. */
     private record AccessId(UUID peer, long number) {}
@@ -105,14 +113,14 @@ final class RdmaOwner implements AutoCloseable {
     }
 
     RdmaOwner(
-            RdmaPort port,
+            RdmaDevices devices,
             RdmaRegions registrations,
             RegionRegistry regions,
             Capabilities capabilities,
             SafetyChecks checks,
             Predicate<UUID> gone,
             Counters counters) {
-        this.port = port;
+        this.devices = devices;
         this.registrations = registrations;
         this.regions = regions;
         this.capabilities = capabilities;
@@ -140,32 +148,38 @@ final class RdmaOwner implements AutoCloseable {
     }
 
     private synchronized byte[] connect(UUID from, byte[] payload) {
-        Endpoint peer = RdmaFrameDescriptor.decodeConnect(payload);
-        if (closed || gone.test(from) || served.size() >= MAX_SERVED) {
+        Connect asked = RdmaFrameDescriptor.decodeConnect(payload);
+        int limit = MAX_SERVED * devices.ports().size();
+        if (closed || gone.test(from) || served.size() >= limit) {
             throw new MooncakeException(
                     MooncakeException.Code.PEER_REFUSED,
-                    "queue pairs: " + served.size() + " (expected: below " + MAX_SERVED + ", an engine that is open)");
+                    "queue pairs: " + served.size() + " (expected: below " + limit + ", an engine that is open)");
+        }
+        RdmaPort port = devices.activeFrom(asked.rail());
+        if (port == null) {
+            return RdmaFrameDescriptor.encodeConnected(
+                    Connected.noPort(devices.ports().size()));
         }
         VerbsQueuePair pair = port.create(VerbsDevice.REMOTE_READ | VerbsDevice.REMOTE_WRITE);
         int sequence = port.newSequence();
         try {
-            port.connect(pair, sequence, peer);
+            port.connect(pair, sequence, asked.endpoint());
+            long id = ids.incrementAndGet();
+            byte[] reply = RdmaFrameDescriptor.encodeConnected(
+                    new Connected(id, port.index(), devices.ports().size(), port.endpoint(pair, sequence)));
+            served.put(id, new Served(from, port, pair));
+            return reply;
         } catch (RuntimeException e) {
             pair.close();
             throw e;
         }
-        long id = ids.incrementAndGet();
-        served.put(id, new Served(from, pair));
-        return RdmaFrameDescriptor.encodeConnected(new Connected(id, port.endpoint(pair, sequence)));
     }
 
     private byte[] open(UUID from, byte[] payload) {
         Open open = RdmaFrameDescriptor.decodeOpen(payload);
-        for (long connection : open.connections()) {
-            Served one = served.get(connection);
-            if (one == null || !one.peer.equals(from)) {
-                return RdmaFrameDescriptor.encodeOpened(null);
-            }
+        int[] rails = rails(from, open);
+        if (rails.length == 0) {
+            return RdmaFrameDescriptor.encodeOpened(null);
         }
         if (closed || gone.test(from) || accesses.size() >= MAX_ACCESSES) {
             throw new MooncakeException(
@@ -177,7 +191,7 @@ final class RdmaOwner implements AutoCloseable {
         long end = System.nanoTime() + MAX_ACCESS_NANOS;
         Capabilities.Verifier verifier = capabilities.verifier();
         for (int i = 0; i < open.handles().length; i++) {
-            Grant grant = grant(from, access, i, verifier);
+            Grant grant = grant(from, access, i, rails, verifier);
             if (grant.status() != TransferStatus.COMPLETED) {
                 if (grant.status() != RdmaAccess.NOT_THIS_WAY) {
                     counters.requestsRefused.increment();
@@ -194,7 +208,20 @@ final class RdmaOwner implements AutoCloseable {
                     MooncakeException.Code.PEER_REFUSED, "access " + open.access() + ": open already");
         }
         cutAt(id, access, end);
-        return RdmaFrameDescriptor.encodeOpened(grants);
+        return RdmaFrameDescriptor.encodeOpened(new Opened(rails, grants));
+    }
+
+    /** The devices at which the access's connections end, each once; none when a connection is unknown. */
+    private int[] rails(UUID from, Open open) {
+        BitSet rails = new BitSet();
+        for (long connection : open.connections()) {
+            Served one = served.get(connection);
+            if (one == null || !one.peer.equals(from)) {
+                return new int[0];
+            }
+            rails.set(one.port.index());
+        }
+        return rails.stream().toArray();
     }
 
     private void cutAt(AccessId id, Access access, long end) {
@@ -208,23 +235,32 @@ final class RdmaOwner implements AutoCloseable {
         }
     }
 
-    private Grant grant(UUID from, Access access, int index, Capabilities.Verifier verifier) {
+    private Grant grant(UUID from, Access access, int index, int[] rails, Capabilities.Verifier verifier) {
         RemoteHandle handle = access.open.handles()[index];
         Region region = regions.find(handle.region());
         if (region == null || !region.acquire()) {
             return Grant.refused(TransferStatus.REFUSED);
         }
         TransferStatus status = authorise(from, access.open, index, region, verifier);
-        int[] keys = status == TransferStatus.COMPLETED
-                ? registrations.remoteKeys(region, handle.offset(), access.open.sizes()[index], access.open.write())
-                : null;
-        if (keys == null) {
+        int[] keys = status == TransferStatus.COMPLETED ? keys(region, access.open, index, rails) : null;
+        if (keys == null || keys.length > RdmaFrameDescriptor.MAX_KEYS) {
             region.release();
             return Grant.refused(status == TransferStatus.COMPLETED ? RdmaAccess.NOT_THIS_WAY : status);
         }
         access.held[index] = region;
         long piece = registrations.pieceBytes();
         return new Grant(status, region.address() + handle.offset(), piece - handle.offset() % piece, piece, keys);
+    }
+
+    private int @Nullable [] keys(Region region, Open open, int index, int[] rails) {
+        try {
+            return registrations.remoteKeys(
+                    region, open.handles()[index].offset(), open.sizes()[index], open.write(), rails);
+        } catch (MooncakeException e) {
+            // Keys that write cannot be made: this region is read only, and says so.
+            LOG.warn("RDMA writes are refused: {}", e.getMessage());
+            return null;
+        }
     }
 
     private TransferStatus authorise(UUID from, Open open, int index, Region region, Capabilities.Verifier verifier) {
@@ -265,8 +301,8 @@ final class RdmaOwner implements AutoCloseable {
         if (access == null) {
             return RdmaFrameDescriptor.encodeClosed(new TransferStatus[0]);
         }
-        if (close.broken()) {
-            destroyAll(from, access);
+        for (long connection : close.broken()) {
+            destroy(from, connection);
         }
         TransferStatus[] statuses = new TransferStatus[access.held.length];
         for (int i = 0; i < statuses.length; i++) {
@@ -320,6 +356,15 @@ final class RdmaOwner implements AutoCloseable {
             served.remove(connection);
             one.pair.close();
         }
+    }
+
+    /** The device says that a queue pair is broken: it answers nobody any more. */
+    void pairBroken(RdmaPort port, int number) {
+        served.forEach((id, one) -> {
+            if (one.port == port && one.pair.number() == number) {
+                destroy(one.peer, id);
+            }
+        });
     }
 
     /** Cuts every access to that region. */

@@ -2,85 +2,81 @@
 package io.mooncake.transfer.rdma;
 
 import io.mooncake.base.MooncakeException;
-import io.mooncake.natives.Verbs;
 import io.mooncake.natives.VerbsDevice;
 import io.mooncake.natives.VerbsDevice.Gid;
 import io.mooncake.natives.VerbsDevice.Port;
-import io.mooncake.natives.VerbsException;
 import io.mooncake.natives.VerbsQueuePair;
 import java.security.SecureRandom;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The open device and port of an engine, and what a peer must know of them.
+ * One device of an engine and the port of it that is used: whether it carries traffic now, and what a peer must know of it.
  *
- * <p>Makes queue pairs of both kinds: those that ask have no remote rights at all, those that answer post nothing.
+ * <p>Makes queue pairs of both kinds: those that ask have no remote rights at all, those that answer post nothing. Threading: any;
+ * {@link #refresh} by one thread at a time.
  */
-final class RdmaPort implements AutoCloseable {
+final class RdmaPort {
     /** Requests outstanding on a queue pair. */
     static final int DEPTH = 128;
 
     private static final int MAX_READS = 16;
     private static final int SEQUENCE_BITS = 24;
 
+    private final int index;
     private final VerbsDevice device;
     private final RdmaConfig config;
-    private final Port port;
-    private final Gid gid;
     private final int readDepth;
     private final long registrationBytes;
     private final SecureRandom random = new SecureRandom();
+    /** Null while it carries no traffic. */
+    private volatile @Nullable Address address;
+
+    private volatile boolean lost;
+    private final LongAdder moved = new LongAdder();
 
     /** What a peer needs to know of this side of a connection. */
     record Endpoint(int mtu, int lid, byte[] gid, int number, int sequence) {}
 
-    private RdmaPort(VerbsDevice device, RdmaConfig config) {
+    private record Address(Port port, Gid gid) {}
+
+    /** Asks the device, which stays the caller's. */
+    RdmaPort(int index, VerbsDevice device, RdmaConfig config) {
+        this.index = index;
         this.device = device;
         this.config = config;
-        this.port = device.port(config.port());
-        if (!port.active()) {
-            throw new MooncakeException(
-                    MooncakeException.Code.CONFIGURATION,
-                    device.name() + ": port " + config.port() + " is down (expected: an active port)");
-        }
-        this.gid = choose(device.gids(config.port()), config.gidIndex(), device.name());
         VerbsDevice.Limits limits = device.limits();
         this.readDepth = Math.max(1, Math.min(MAX_READS, limits.maxReads()));
         this.registrationBytes =
                 Math.max(4096, Math.min(config.registrationBytes(), limits.maxRegistrationBytes()) & ~4095L);
+        refresh();
     }
 
-    /** Opens what {@code config} names; throws CONFIGURATION with every device's reason when there is none. */
-    static RdmaPort open(RdmaConfig config) {
-        if (!config.device().isEmpty()) {
-            return open(config.device(), config);
-        }
-        Verbs.unavailable().ifPresent(reason -> {
-            throw new MooncakeException(MooncakeException.Code.CONFIGURATION, "RDMA: " + reason);
-        });
-        List<String> refused = new ArrayList<>();
-        for (String name : Verbs.devices()) {
-            try {
-                return open(name, config);
-            } catch (MooncakeException e) {
-                refused.add(e.getMessage());
-            }
-        }
-        throw new MooncakeException(
-                MooncakeException.Code.CONFIGURATION,
-                "RDMA: no usable device" + (refused.isEmpty() ? "" : ": " + String.join("; ", refused)));
+    /** Asks the device again whether the port is active and for its address; whether it is. */
+    boolean refresh() {
+        Port port = device.port(config.port());
+        address = port.active() && !lost
+                ? new Address(port, choose(device.gids(config.port()), config.gidIndex(), device.name()))
+                : null;
+        return active();
     }
 
-    private static RdmaPort open(String name, RdmaConfig config) {
-        VerbsDevice device = Verbs.open(name);
-        try {
-            return new RdmaPort(device, config);
-        } catch (RuntimeException e) {
-            device.close();
-            throw e;
-        }
+    /** It carries no traffic until {@link #refresh} says otherwise. */
+    void down() {
+        address = null;
+    }
+
+    /** It never will again. */
+    void lost() {
+        lost = true;
+        address = null;
+    }
+
+    /** Whether it carries traffic, as far as the device has said. */
+    boolean active() {
+        return address != null;
     }
 
     /**
@@ -114,13 +110,32 @@ final class RdmaPort implements AutoCloseable {
         return gid.linkLocal() ? 2 : 1;
     }
 
+    /** Its place among the engine's devices, from 0. */
+    int index() {
+        return index;
+    }
+
     VerbsDevice device() {
         return device;
+    }
+
+    /** Number of the device's port. */
+    int number() {
+        return config.port();
     }
 
     /** Largest registration. */
     long registrationBytes() {
         return registrationBytes;
+    }
+
+    /** Counts what own requests moved over it. */
+    void moved(long bytes) {
+        moved.add(bytes);
+    }
+
+    long movedBytes() {
+        return moved.sum();
     }
 
     int newSequence() {
@@ -133,34 +148,43 @@ final class RdmaPort implements AutoCloseable {
         try {
             pair.toInit(config.port(), access);
             return pair;
-        } catch (VerbsException e) {
+        } catch (RuntimeException e) {
             pair.close();
             throw e;
         }
     }
 
     Endpoint endpoint(VerbsQueuePair pair, int sequence) {
-        return new Endpoint(port.mtu(), port.lid(), gid.bytes(), pair.number(), sequence);
+        Address own = requireActive();
+        return new Endpoint(own.port.mtu(), own.port.lid(), own.gid.bytes(), pair.number(), sequence);
     }
 
     /** Connects {@code pair}; both sides do. */
     void connect(VerbsQueuePair pair, int sequence, Endpoint peer) {
+        Address own = requireActive();
         pair.toReadyToReceive(
                 config.port(),
-                gid.index(),
+                own.gid.index(),
                 new VerbsQueuePair.Peer(peer.gid(), peer.lid(), peer.number(), peer.sequence()),
-                Math.min(port.mtu(), peer.mtu()),
+                Math.min(own.port.mtu(), peer.mtu()),
                 readDepth);
         pair.toReadyToSend(sequence, config.timeoutCode(), config.retries(), readDepth);
     }
 
-    @Override
-    public void close() {
-        device.close();
+    private Address requireActive() {
+        Address own = address;
+        if (own == null) {
+            throw new MooncakeException(
+                    MooncakeException.Code.PEER_UNREACHABLE,
+                    device.name() + ": port " + config.port() + " is down (expected: an active port)");
+        }
+        return own;
     }
 
     @Override
     public String toString() {
-        return device.name() + "/" + config.port() + " gid " + gid.index() + " (" + gid.type() + ")";
+        Address own = address;
+        return device.name() + "/" + config.port()
+                + (own == null ? " down" : " gid " + own.gid.index() + " (" + own.gid.type() + ")");
     }
 }

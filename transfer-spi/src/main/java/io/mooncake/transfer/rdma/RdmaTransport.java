@@ -3,7 +3,6 @@ package io.mooncake.transfer.rdma;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
-import io.mooncake.natives.CompletionStatus;
 import io.mooncake.natives.CudaDevice;
 import io.mooncake.transfer.ControlPlane;
 import io.mooncake.transfer.PeerAddress;
@@ -16,12 +15,12 @@ import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
-import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Close;
-import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
@@ -34,34 +33,37 @@ import org.slf4j.LoggerFactory;
 /**
  * The RDMA transport, both ends.
  *
- * <p>The calling thread runs its batch in rounds: take queue pairs, open an access over the requests without a status, post and poll until
- * they have moved, close the access. A request is COMPLETED only when the owner confirmed it at the close. A queue pair that breaks is
- * destroyed; the slices that were flushed with it go again in the next round over new ones, at most {@link #MAX_BROKEN_ROUNDS} times.
- * However a round ends, the device has left the batch's memory: the queue pairs are idle or destroyed.
+ * <p>The calling thread runs its batch in rounds: take queue pairs of all devices that work, open an access over the requests without a
+ * status, post and poll until they have moved, close the access. A request is COMPLETED only when the owner confirmed it at the close. A
+ * queue pair that breaks is destroyed; the slices that were flushed with it go over the others, or again in the next round over new ones, at
+ * most {@link #MAX_BROKEN_ROUNDS} times without a byte that arrives. However a round ends, the device has left the batch's memory.
  */
 public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaTransport.class);
     private static final int MAX_BROKEN_ROUNDS = 3;
-    private static final int MAX_SILENT_ROUNDS = 2;
-    private static final int SPINS = 200;
     private static final long PAUSE_NANOS = 20_000;
     private static final long CLOSE_NANOS = 5_000_000_000L;
 
-    private final RdmaPort port;
+    private final RdmaDevices devices;
     private final RdmaRegions registrations;
     private final RdmaOwner owner;
+    private final RdmaConnector connector;
     private final ControlPlane control;
     private final Predicate<UUID> gone;
-    private final Counters counters;
     private final int connectionsPerPeer;
     private final ConcurrentHashMap<UUID, RdmaLink> links = new ConcurrentHashMap<>();
+    private final ScheduledThreadPoolExecutor background = new ScheduledThreadPoolExecutor(1, task -> {
+        Thread thread = new Thread(task, "mooncake-rdma-paths");
+        thread.setDaemon(true);
+        return thread;
+    });
     private final AtomicLong accessNumbers = new AtomicLong();
     private final AtomicInteger running = new AtomicInteger();
     private final LongAdder retriedSlices = new LongAdder();
     private volatile boolean closed;
 
     /**
-     * Opens the device and serves peers.
+     * Opens the devices and serves peers.
      *
      * @throws MooncakeException CONFIGURATION when there is no usable device
      */
@@ -74,15 +76,18 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
             Predicate<UUID> gone,
             Counters counters,
             int connectionsPerPeer) {
-        this.port = RdmaPort.open(config);
-        this.registrations = new RdmaRegions(port.device(), port.registrationBytes());
-        this.owner = new RdmaOwner(port, registrations, regions, capabilities, checks, gone, counters);
+        this.devices = RdmaDevices.open(config);
+        this.registrations =
+                new RdmaRegions(devices.ports().stream().map(RdmaPort::device).toList(), devices.registrationBytes());
+        this.owner = new RdmaOwner(devices, registrations, regions, capabilities, checks, gone, counters);
+        this.connector = new RdmaConnector(registrations, counters);
         this.control = control;
         this.gone = gone;
-        this.counters = counters;
         this.connectionsPerPeer = connectionsPerPeer;
+        background.setRemoveOnCancelPolicy(true);
         owner.serve(control);
-        LOG.info("RDMA over {}", port);
+        watch();
+        LOG.info("RDMA over {}", devices);
     }
 
     /** Registers a region with the device; before it is used. */
@@ -107,15 +112,20 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
         return retriedSlices.sum();
     }
 
+    /** While no port of this engine carries traffic it waits for one, until the batch's deadline. */
     @Override
     public void execute(PeerAddress peer, TransferBatch batch) {
-        if (attempt(peer, batch) != null) {
+        if (run(peer, batch, true) != null) {
             batch.abort(TransferStatus.PEER_UNREACHABLE);
         }
     }
 
     @Override
     public @Nullable Declined attempt(PeerAddress peer, TransferBatch batch) {
+        return run(peer, batch, false);
+    }
+
+    private @Nullable Declined run(PeerAddress peer, TransferBatch batch, boolean demanded) {
         running.incrementAndGet();
         batch.cardReachesDevices(true);
         try {
@@ -128,7 +138,7 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
                     return new Declined("local memory is not registered with the device", false);
                 }
             }
-            Declined declined = rounds(peer, batch);
+            Declined declined = rounds(peer, batch, demanded);
             batch.flushDevices();
             return declined;
         } catch (RdmaFailure e) {
@@ -143,38 +153,39 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
         }
     }
 
-    private @Nullable Declined rounds(PeerAddress peer, TransferBatch batch) throws RdmaFailure {
+    /** Until all is done, or so many rounds in a row broke without a byte that arrived. */
+    private @Nullable Declined rounds(PeerAddress peer, TransferBatch batch, boolean demanded) throws RdmaFailure {
         RdmaControl questions = new RdmaControl(control, peer);
         RdmaLink link = link(peer, questions);
-        int broken = 0;
-        int silent = 0;
+        BitSet accused = new BitSet();
         List<Integer> elsewhere = new ArrayList<>();
+        int broken = 0;
+        boolean silent = false;
         try {
             while (!batch.done()) {
-                if (silent > MAX_SILENT_ROUNDS) {
-                    return new Declined("the peer's device does not answer", true);
-                }
                 if (broken > MAX_BROKEN_ROUNDS) {
-                    return new Declined("queue pairs break", false);
+                    return new Declined(silent ? "the peer's device does not answer" : "queue pairs break", silent);
                 }
-                Round round = round(link, questions, batch, elsewhere);
-                broken += round == Round.SOUND ? 0 : 1;
-                silent += round == Round.SILENT ? 1 : 0;
+                int wanted = Math.min(connectionsPerPeer * devices.ports().size(), Math.max(1, batch.slices()));
+                List<RdmaConnection> connections =
+                        link.checkOut(wanted, demanded, batch.deadlineNanos(), batch.deadlineStatus());
+                batch.bringBack();
+                RdmaAccess access = RdmaAccess.ofOpen(accessNumbers.incrementAndGet(), batch, accused);
+                RdmaRound round = new RdmaRound(link, questions, batch, access, connections);
+                try {
+                    boolean sound = round.run();
+                    broken = sound || round.movedBytes() > 0 ? 0 : broken + 1;
+                    silent = round.silent();
+                } finally {
+                    retriedSlices.add(round.retriedSlices());
+                    access.notThisWay(elsewhere);
+                }
             }
         } finally {
+            batch.bringBack();
             elsewhere.forEach(batch::reopen);
         }
         return elsewhere.isEmpty() ? null : new Declined("the peer's memory is not registered with its device", false);
-    }
-
-    private RdmaLink link(PeerAddress peer, RdmaControl questions) {
-        RdmaLink link = links.computeIfAbsent(
-                peer.incarnation(), id -> new RdmaLink(port, registrations, questions, counters, connectionsPerPeer));
-        if (closed || gone.test(peer.incarnation())) {
-            links.remove(peer.incarnation(), link);
-            link.close();
-        }
-        return link;
     }
 
     @Override
@@ -182,7 +193,7 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
         RdmaLink link = link(peer, new RdmaControl(control, peer));
         long until = System.nanoTime() + deadline.remainingNanos();
         try {
-            link.checkOut(1, until, TransferStatus.TIMEOUT).forEach(one -> link.checkIn(one, true));
+            link.checkOut(1, false, until, TransferStatus.TIMEOUT).forEach(one -> link.checkIn(one, true));
             return null;
         } catch (RdmaFailure e) {
             return new Declined(e.isNoWay() ? String.valueOf(e.getMessage()) : "no connection: " + e.status(), true);
@@ -191,165 +202,63 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
 
     @Override
     public String describe() {
-        return port.toString();
+        return devices.toString();
     }
 
-    private enum Round {
-        /** The access was closed. */
-        SOUND,
-        /** A queue pair broke, or the owner had let it go. */
-        BROKEN,
-        /** A queue pair broke because the other device said nothing. */
-        SILENT
-    }
-
-    /** One access from open to close. */
-    private Round round(RdmaLink link, RdmaControl questions, TransferBatch batch, List<Integer> elsewhere)
-            throws RdmaFailure {
-        int wanted = Math.min(connectionsPerPeer, Math.max(1, batch.slices()));
-        List<RdmaConnection> connections = link.checkOut(wanted, batch.deadlineNanos(), batch.deadlineStatus());
-        boolean sound = false;
-        try {
-            RdmaAccess access = RdmaAccess.ofOpen(accessNumbers.incrementAndGet(), batch);
-            if (!open(questions, batch, access, connections)) {
-                return Round.BROKEN;
-            }
-            for (int request : access.notThisWay()) {
-                elsewhere.add(request);
-            }
-            sound = move(questions, batch, access, connections);
-            return sound
-                    ? Round.SOUND
-                    : connections.stream().anyMatch(RdmaTransport::silent) ? Round.SILENT : Round.BROKEN;
-        } finally {
-            for (RdmaConnection one : connections) {
-                if (!sound) {
-                    retriedSlices.add(one.discard(batch));
-                }
-                link.checkIn(one, sound);
-            }
-            if (!sound) {
-                questions.tell(RdmaOwner.HANG_UP, RdmaFrameDescriptor.encodeHangUp(ids(connections)));
-            }
+    private RdmaLink link(PeerAddress peer, RdmaControl questions) {
+        RdmaLink link = links.computeIfAbsent(
+                peer.incarnation(),
+                id -> new RdmaLink(devices.ports(), connector, questions, connectionsPerPeer, background));
+        if (closed || gone.test(peer.incarnation())) {
+            links.remove(peer.incarnation(), link);
+            link.close();
         }
+        return link;
     }
 
-    private static boolean silent(RdmaConnection connection) {
-        CompletionStatus failure = connection.failure();
-        return failure == CompletionStatus.RETRIES_EXCEEDED || failure == CompletionStatus.RESPONSE_TIMEOUT;
+    /** A device of this engine, for people and tests. */
+    public record Rail(String device, boolean active, long movedBytes) {}
+
+    /** The devices of this engine and what its own requests moved over each. */
+    public List<Rail> rails() {
+        return devices.ports().stream()
+                .map(port -> new Rail(port.device().name(), port.active(), port.movedBytes()))
+                .toList();
     }
 
-    private static long[] ids(List<RdmaConnection> connections) {
-        return connections.stream().mapToLong(RdmaConnection::id).toArray();
-    }
-
-    /** False when the owner does not know the connections any more. */
-    private static boolean open(
-            RdmaControl questions, TransferBatch batch, RdmaAccess access, List<RdmaConnection> connections)
-            throws RdmaFailure {
-        byte[] question = RdmaFrameDescriptor.encodeOpen(access.open(batch, ids(connections)));
-        boolean asked = false;
-        try {
-            List<Grant> grants =
-                    decoded(questions.ask(RdmaOwner.OPEN, question, batch.deadlineNanos(), batch.deadlineStatus()));
-            asked = true;
-            if (grants == null) {
-                return false;
-            }
-            if (!access.granted(batch, grants)) {
-                throw new RdmaFailure(TransferStatus.PEER_UNREACHABLE);
-            }
-            return true;
-        } finally {
-            if (!asked) {
-                // Whether it was opened is not known.
-                questions.tell(RdmaOwner.CLOSE, abandoned(access));
-            }
+    /**
+     * Ends all access of peers to a range in the devices, while the region stays registered: for memory that its owner must have back before
+     * leases on it have ended. The owner's guard calls the range's generation old before it calls this. When it returns no byte can be read
+     * from the range or written to it with keys that peers hold; requests under way to other ranges that the same keys reached are repeated
+     * by their peers, requests to this range end as STALE_GENERATION or REFUSED.
+     *
+     * @throws MooncakeException CONFIGURATION when there are no new keys to be had: the region cannot be reached over RDMA any more then
+     */
+    public void revoke(Region region, long offset, long length) {
+        if (!region.containsRange(offset, length)) {
+            throw MooncakeException.invalid("range", offset + "+" + length, "inside of the region");
         }
+        registrations.revoke(region, offset, length);
     }
 
-    private static @Nullable List<Grant> decoded(byte[] reply) throws RdmaFailure {
-        try {
-            return RdmaFrameDescriptor.decodeOpened(reply);
-        } catch (MooncakeException e) {
-            throw new RdmaFailure(TransferStatus.PEER_UNREACHABLE);
-        }
-    }
+    private void watch() {
+        devices.watch(new RdmaDevices.Watcher() {
+            @Override
+            public void down(RdmaPort port) {
+                links.values().forEach(link -> link.portDown(port));
+            }
 
-    private static byte[] abandoned(RdmaAccess access) {
-        return RdmaFrameDescriptor.encodeClose(new Close(access.number(), true, new boolean[0]));
-    }
+            @Override
+            public void up(RdmaPort port) {
+                links.values().forEach(link -> link.portUp(port));
+            }
 
-    /** Moves what was granted and has it confirmed; false when a queue pair broke. */
-    private boolean move(
-            RdmaControl questions, TransferBatch batch, RdmaAccess access, List<RdmaConnection> connections)
-            throws RdmaFailure {
-        boolean sound = false;
-        RdmaFailure stopped = null;
-        try {
-            sound = drive(batch, access, connections);
-        } catch (RdmaFailure e) {
-            stopped = e;
-        }
-        if (!sound) {
-            // Before the owner hears of it: nothing of ours is on its way any more.
-            connections.forEach(one -> retriedSlices.add(one.discard(batch)));
-        }
-        boolean[] moved = access.moved(batch);
-        try {
-            if (stopped != null) {
-                questions.tell(RdmaOwner.CLOSE, abandoned(access));
-                throw stopped;
+            @Override
+            public void broken(RdmaPort port, int queuePair) {
+                links.values().forEach(link -> link.pairBroken(port, queuePair));
+                owner.pairBroken(port, queuePair);
             }
-            byte[] reply = questions.ask(
-                    RdmaOwner.CLOSE,
-                    RdmaFrameDescriptor.encodeClose(new Close(access.number(), !sound, moved)),
-                    batch.deadlineNanos(),
-                    batch.deadlineStatus());
-            access.confirmed(batch, moved, RdmaFrameDescriptor.decodeClosed(reply));
-            return sound;
-        } catch (RdmaFailure e) {
-            access.unconfirmed(batch, moved, e.status());
-            throw e;
-        } catch (MooncakeException e) {
-            access.unconfirmed(batch, moved, TransferStatus.PEER_UNREACHABLE);
-            throw new RdmaFailure(TransferStatus.PEER_UNREACHABLE);
-        }
-    }
-
-    /** Posts and polls until all is done or a queue pair broke, which is false. */
-    private boolean drive(TransferBatch batch, RdmaAccess access, List<RdmaConnection> connections) throws RdmaFailure {
-        int idleTurns = 0;
-        while (true) {
-            boolean happened = false;
-            boolean idle = true;
-            for (RdmaConnection one : connections) {
-                happened |= one.turn(batch, access);
-                if (one.wasCut()) {
-                    throw new RdmaFailure(TransferStatus.PEER_UNREACHABLE);
-                }
-                if (one.failure() != null) {
-                    return false;
-                }
-                idle &= one.idle();
-            }
-            if (idle && !happened) {
-                return true;
-            }
-            if (Thread.currentThread().isInterrupted()) {
-                throw new RdmaFailure(TransferStatus.CANCELED);
-            }
-            if (System.nanoTime() - batch.deadlineNanos() >= 0) {
-                throw new RdmaFailure(batch.deadlineStatus());
-            }
-            if (happened) {
-                idleTurns = 0;
-            } else if (++idleTurns < SPINS) {
-                Thread.onSpinWait();
-            } else {
-                LockSupport.parkNanos(PAUSE_NANOS);
-            }
-        }
+        });
     }
 
     @Override
@@ -371,6 +280,7 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
     @Override
     public void close() {
         closed = true;
+        background.shutdownNow();
         links.values().forEach(RdmaLink::close);
         owner.close();
         long until = System.nanoTime() + CLOSE_NANOS;
@@ -383,7 +293,7 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
     public void release() {
         registrations.close();
         try {
-            port.close();
+            devices.close();
         } catch (MooncakeException e) {
             LOG.warn("RDMA device left open: {}", e.getMessage());
         }

@@ -8,9 +8,11 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Close;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Connect;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Connected;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Open;
+import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Opened;
 import io.mooncake.transfer.rdma.RdmaPort.Endpoint;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -30,14 +32,16 @@ final class RdmaFrameDescriptorTest {
             new RemoteHandle[] {new RemoteHandle(1, 2, 4096, 8192, true, 77, new byte[] {1, 2, 3})},
             new long[] {100}));
 
-    private static final byte[] OPENED = RdmaFrameDescriptor.encodeOpened(List.of(
-            new Grant(TransferStatus.COMPLETED, 0x7f0000001000L, 4096, 65536, new int[] {0x10, 0x20}),
-            Grant.refused(TransferStatus.STALE_GENERATION)));
+    private static final byte[] OPENED = RdmaFrameDescriptor.encodeOpened(new Opened(
+            new int[] {0, 3},
+            List.of(
+                    new Grant(TransferStatus.COMPLETED, 0x7f0000001000L, 4096, 65536, new int[] {0x10, 0x20}),
+                    Grant.refused(TransferStatus.STALE_GENERATION))));
 
     @Test
     void encode_connect_isTheFixedLayout() {
-        assertThat(HexFormat.of().formatHex(RdmaFrameDescriptor.encodeConnect(ENDPOINT)))
-                .isEqualTo("01" + "05" + "3412" + "00000000000000000000ffff0a630001" + "11000000" + "efcdab00");
+        assertThat(HexFormat.of().formatHex(RdmaFrameDescriptor.encodeConnect(new Connect(2, ENDPOINT))))
+                .isEqualTo("01" + "02" + "05" + "3412" + "00000000000000000000ffff0a630001" + "11000000" + "efcdab00");
     }
 
     @Test
@@ -51,25 +55,27 @@ final class RdmaFrameDescriptorTest {
     @Test
     void encode_opened_isTheFixedLayout() {
         assertThat(HexFormat.of().formatHex(OPENED))
-                .isEqualTo("01" + "01" + "0200" + "00" + "00100000007f0000" + "0010000000000000" + "0000010000000000"
-                        + "0200" + "10000000" + "20000000" + "01");
+                .isEqualTo("01" + "01" + "020003" + "0200" + "00" + "00100000007f0000" + "0010000000000000"
+                        + "0000010000000000" + "0200" + "10000000" + "20000000" + "01");
     }
 
     @Test
     void decode_whatWasEncoded_isTheSame() {
-        Endpoint endpoint = RdmaFrameDescriptor.decodeConnect(RdmaFrameDescriptor.encodeConnect(ENDPOINT));
-        assertThat(endpoint).usingRecursiveComparison().isEqualTo(ENDPOINT);
-        Connected connected = new Connected(5, ENDPOINT);
+        Connect connect = new Connect(7, ENDPOINT);
+        assertThat(RdmaFrameDescriptor.decodeConnect(RdmaFrameDescriptor.encodeConnect(connect)))
+                .usingRecursiveComparison()
+                .isEqualTo(connect);
+        Connected connected = new Connected(5, 1, 2, ENDPOINT);
         assertThat(RdmaFrameDescriptor.decodeConnected(RdmaFrameDescriptor.encodeConnected(connected)))
                 .usingRecursiveComparison()
                 .isEqualTo(connected);
         Open open = RdmaFrameDescriptor.decodeOpen(OPEN);
         assertThat(RdmaFrameDescriptor.encodeOpen(open)).isEqualTo(OPEN);
-        List<Grant> grants = RdmaFrameDescriptor.decodeOpened(OPENED);
-        assertThat(RdmaFrameDescriptor.encodeOpened(grants)).isEqualTo(OPENED);
+        assertThat(RdmaFrameDescriptor.encodeOpened(RdmaFrameDescriptor.decodeOpened(OPENED)))
+                .isEqualTo(OPENED);
         assertThat(RdmaFrameDescriptor.decodeOpened(RdmaFrameDescriptor.encodeOpened(null)))
                 .isNull();
-        Close close = new Close(7, true, new boolean[] {true, false});
+        Close close = new Close(7, new long[] {4, 9}, new boolean[] {true, false});
         assertThat(RdmaFrameDescriptor.decodeClose(RdmaFrameDescriptor.encodeClose(close)))
                 .usingRecursiveComparison()
                 .isEqualTo(close);
@@ -85,9 +91,10 @@ final class RdmaFrameDescriptorTest {
         assertEveryLengthButTheRightOneIsCorrupt(OPEN, RdmaFrameDescriptor::decodeOpen);
         assertEveryLengthButTheRightOneIsCorrupt(OPENED, RdmaFrameDescriptor::decodeOpened);
         assertEveryLengthButTheRightOneIsCorrupt(
-                RdmaFrameDescriptor.encodeConnect(ENDPOINT), RdmaFrameDescriptor::decodeConnect);
+                RdmaFrameDescriptor.encodeConnect(new Connect(0, ENDPOINT)), RdmaFrameDescriptor::decodeConnect);
         assertEveryLengthButTheRightOneIsCorrupt(
-                RdmaFrameDescriptor.encodeClose(new Close(1, false, new boolean[3])), RdmaFrameDescriptor::decodeClose);
+                RdmaFrameDescriptor.encodeClose(new Close(1, new long[2], new boolean[3])),
+                RdmaFrameDescriptor::decodeClose);
     }
 
     private static void assertEveryLengthButTheRightOneIsCorrupt(byte[] frame, Consumer<byte[]> decoder) {

@@ -62,9 +62,14 @@ final class RdmaPortTest {
 
     @Test
     void config_outOfRange_reportsAllAtOnce() {
-        assertThatThrownBy(() -> new RdmaConfig("", 0, -2, 1, 7, 0))
+        assertThatThrownBy(() -> new RdmaConfig(List.of("a", "a"), 0, -2, 1, 7, 0))
                 .isInstanceOf(MooncakeException.class)
                 .hasMessageContainingAll(
-                        "port: 0", "gidIndex: -2", "registrationBytes: 1", "timeoutCode: 7", "retries: 0");
+                        "devices: [a, a]",
+                        "port: 0",
+                        "gidIndex: -2",
+                        "registrationBytes: 1",
+                        "timeoutCode: 7",
+                        "retries: 0");
     }
 }

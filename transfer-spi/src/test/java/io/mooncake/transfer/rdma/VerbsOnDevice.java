@@ -9,6 +9,8 @@ import io.mooncake.natives.VerbsDevice;
 import io.mooncake.natives.VerbsQueuePair;
 import io.mooncake.natives.VerbsRegistration;
 import io.mooncake.transfer.internal.DirectViews;
+import io.mooncake.transfer.internal.Region;
+import io.mooncake.transfer.internal.RegionRegistry;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -30,6 +32,7 @@ final class VerbsOnDevice {
     private final ByteBuffer far = DirectViews.view(farAddress, SIZE);
     private final long[] descriptors = new long[VerbsQueuePair.MAX_BATCH * VerbsQueuePair.POST_LONGS];
     private final long[] completions = new long[VerbsQueuePair.MAX_BATCH * VerbsQueuePair.COMPLETION_LONGS];
+    private RdmaDevices devices;
     private RdmaPort port;
     private VerbsRegistration nearKeys;
     private VerbsRegistration farKeys;
@@ -54,7 +57,8 @@ final class VerbsOnDevice {
 
     @BeforeEach
     void connect() {
-        port = RdmaPort.open(new RdmaConfig("", 1, -1, 1 << 30, 12, 3));
+        devices = RdmaDevices.open(new RdmaConfig(List.of("rxe0"), 1, -1, 1 << 30, 12, 3));
+        port = devices.ports().get(0);
         nearKeys = port.device().register(nearAddress, SIZE, VerbsDevice.LOCAL_WRITE);
         farKeys = port.device()
                 .register(
@@ -71,7 +75,7 @@ final class VerbsOnDevice {
         answering.close();
         farKeys.close();
         nearKeys.close();
-        port.close();
+        devices.close();
         UNSAFE.freeMemory(nearAddress);
         UNSAFE.freeMemory(farAddress);
     }
@@ -184,5 +188,83 @@ final class VerbsOnDevice {
     void close_answeringQueuePair_isRetriesExceeded() {
         answering.close();
         assertThat(transfer(true, 0, 64, farKeys.remoteKey())).containsExactly(CompletionStatus.RETRIES_EXCEEDED);
+    }
+
+    @Test
+    void revoke_keyThatAPeerKept_readsNothingWhileTheRegionStays() {
+        Region region = new RegionRegistry().register(farAddress, SIZE, (offset, length, generation) -> true);
+        try (RdmaRegions regions = new RdmaRegions(List.of(port.device()), SIZE / 4)) {
+            regions.register(region);
+            int quarter = SIZE / 4;
+            int[] kept = regions.remoteKeys(region, 0, SIZE, false, new int[] {0});
+            far.put(quarter, (byte) 1);
+            assertThat(transfer(false, quarter, 64, kept[1])).containsExactly(CompletionStatus.SUCCESS);
+            assertThat(near.get(quarter)).isEqualTo((byte) 1);
+
+            regions.revoke(region, quarter + 100, 8);
+            far.put(quarter, (byte) 2);
+            assertThat(transfer(false, 0, 64, kept[0]))
+                    .as("other pieces keep their keys")
+                    .containsExactly(CompletionStatus.SUCCESS);
+            assertThat(transfer(false, quarter, 64, kept[1])).containsExactly(CompletionStatus.REMOTE_ACCESS);
+            assertThat(near.get(quarter)).isEqualTo((byte) 1);
+            asking.close();
+            answering.close();
+            asking = port.create(0);
+            answering = port.create(VerbsDevice.REMOTE_READ | VerbsDevice.REMOTE_WRITE);
+            port.connect(asking, 7, port.endpoint(answering, 9));
+            port.connect(answering, 9, port.endpoint(asking, 7));
+            int[] anew = regions.remoteKeys(region, 0, SIZE, false, new int[] {0});
+            assertThat(anew).hasSize(4).contains(kept[0], kept[2], kept[3]).doesNotContain(kept[1]);
+            assertThat(transfer(false, quarter, 64, anew[1])).containsExactly(CompletionStatus.SUCCESS);
+            assertThat(near.get(quarter)).isEqualTo((byte) 2);
+        }
+    }
+
+    @Test
+    void awaitEvent_nothingSaidThenEnded_returnsInTimeThenAtOnce() {
+        try (VerbsDevice other = Verbs.open("rxe0")) {
+            long began = System.nanoTime();
+            assertThat(other.awaitEvent(50)).isNull();
+            assertThat(System.nanoTime() - began).isGreaterThan(45_000_000L);
+            other.endEvents();
+            began = System.nanoTime();
+            assertThat(other.awaitEvent(30_000)).isNull();
+            assertThat(System.nanoTime() - began).isLessThan(10_000_000_000L);
+        }
+    }
+
+    @Test
+    void path_failsAndWorksAgain_restsLongerAndAsksForTheNextDevice() {
+        RdmaPath path = new RdmaPath(port);
+        path.peerHas(2);
+        assertThat(path.usable()).isTrue();
+        assertThat(path.wantedRail()).isZero();
+        assertThat(path.failed(0)).isEqualTo(250_000_000L);
+        assertThat(path.wantedRail()).isEqualTo(1);
+        assertThat(path.failed(0)).isEqualTo(500_000_000L);
+        assertThat(path.wantedRail()).isZero();
+        assertThat(path.usable()).isFalse();
+        for (int i = 0; i < 10; i++) {
+            path.failed(7);
+        }
+        assertThat(path.failed(7)).isEqualTo(8_000_000_000L);
+        assertThat(path.restUntilNanos()).isEqualTo(8_000_000_007L);
+        path.worked();
+        assertThat(path.usable()).isTrue();
+        assertThat(path.failed(0)).isEqualTo(250_000_000L);
+    }
+
+    @Test
+    void path_measured_followsTheSpeedOfLargeTransfers() {
+        RdmaPath path = new RdmaPath(port);
+        path.measured(1000, 10);
+        assertThat(path.speed()).isZero();
+        path.measured(1 << 20, 1 << 20);
+        assertThat(path.speed()).isEqualTo(1);
+        for (int i = 0; i < 40; i++) {
+            path.measured(1 << 20, 1 << 23);
+        }
+        assertThat(path.speed()).isBetween(0.125, 0.126);
     }
 }

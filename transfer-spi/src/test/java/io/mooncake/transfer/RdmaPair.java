@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.Region;
+import io.mooncake.transfer.internal.RegionRegistry;
+import io.mooncake.transfer.internal.SafetyChecks;
+import io.mooncake.transfer.internal.TransferBatch;
+import io.mooncake.transfer.rdma.RdmaConfig;
+import io.mooncake.transfer.rdma.RdmaTransport;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * Two RDMA transports of one process that talk by direct calls, and memory on both sides. What is to happen after a service has answered
+ * happens before the answer is seen.
+ */
+final class RdmaPair implements AutoCloseable {
+    private final Map<UUID, Map<String, ControlPlane.RequestHandler>> handlers = new ConcurrentHashMap<>();
+    private final Map<String, Runnable> afterwards = new ConcurrentHashMap<>();
+    private final Capabilities capabilities = new Capabilities(new SecureRandom());
+    private final RegionRegistry ownerRegions = new RegionRegistry();
+    private final RegionRegistry readerRegions = new RegionRegistry();
+    private final PeerAddress ownerAddress = new PeerAddress(UUID.randomUUID(), "127.0.0.1", 1, 2, 3);
+    private final UUID readerId = UUID.randomUUID();
+    final List<String> asked = new CopyOnWriteArrayList<>();
+    final Counters counters = new Counters();
+    final Memory theirs;
+    final Memory ours;
+    final RdmaTransport owner;
+    final RdmaTransport reader;
+
+    RdmaPair(RdmaConfig config, int bytes, int connectionsPerPeer) {
+        theirs = new Memory(bytes);
+        ours = new Memory(bytes);
+        owner = transport(config, ownerAddress.incarnation(), ownerRegions, connectionsPerPeer);
+        reader = transport(config, readerId, readerRegions, connectionsPerPeer);
+        reader.register(readerRegions.register(ours.address, ours.length, ours.guard()));
+    }
+
+    private RdmaTransport transport(RdmaConfig config, UUID own, RegionRegistry regions, int connectionsPerPeer) {
+        return new RdmaTransport(
+                config,
+                plane(own),
+                regions,
+                capabilities,
+                SafetyChecks.ALL,
+                gone -> false,
+                counters,
+                connectionsPerPeer);
+    }
+
+    private ControlPlane plane(UUID own) {
+        return new ControlPlane() {
+            @Override
+            public void handle(String service, RequestHandler handler) {
+                handlers.computeIfAbsent(own, id -> new ConcurrentHashMap<>()).put(service, handler);
+            }
+
+            @Override
+            public CompletionStage<byte[]> request(
+                    PeerAddress peer, String service, byte[] payload, Deadline deadline) {
+                asked.add(service);
+                byte[] reply;
+                try {
+                    reply = handlers.get(peer.incarnation()).get(service).handle(own, payload);
+                } catch (RuntimeException e) {
+                    return CompletableFuture.failedFuture(e);
+                }
+                Runnable then = afterwards.remove(service);
+                if (then != null) {
+                    then.run();
+                }
+                return CompletableFuture.completedFuture(reply);
+            }
+
+            @Override
+            public void publish(String topic, byte[] payload) {
+                throw new UnsupportedOperationException(topic);
+            }
+
+            @Override
+            public Subscription subscribe(PeerAddress peer, String topic, EventListener listener) {
+                throw new UnsupportedOperationException(topic);
+            }
+        };
+    }
+
+    /** Once, when that service has answered. */
+    void after(String service, Runnable then) {
+        afterwards.put(service, then);
+    }
+
+    /** Registers a range of the owner's memory. */
+    Region register(int offset, int bytes, RegionGuard guard) {
+        Region region = ownerRegions.register(theirs.address + offset, bytes, guard);
+        owner.register(region);
+        return region;
+    }
+
+    RemoteHandle handle(Region region, int offset, int bytes, boolean writable) {
+        return capabilities.issue(
+                readerId, region.id(), 1, offset, bytes, writable, System.nanoTime() + 300_000_000_000L);
+    }
+
+    /** Moves request i between handle i and the reader's memory from {@code i * bytes} on. */
+    TransferStatus[] move(boolean write, List<RemoteHandle> handles, int bytes, long deadlineMillis) {
+        long[] addresses = new long[handles.size()];
+        long[] sizes = new long[handles.size()];
+        for (int i = 0; i < addresses.length; i++) {
+            addresses[i] = ours.address + (long) i * bytes;
+            sizes[i] = bytes;
+        }
+        TransferBatch batch = new TransferBatch(
+                write,
+                handles.toArray(RemoteHandle[]::new),
+                addresses,
+                sizes,
+                null,
+                null,
+                null,
+                System.nanoTime() + deadlineMillis * 1_000_000,
+                TransferStatus.TIMEOUT,
+                1);
+        reader.execute(ownerAddress, batch);
+        return batch.statuses();
+    }
+
+    /** Handles on {@code count} ranges of a region, one behind the other. */
+    List<RemoteHandle> handles(Region region, int count, int bytes, boolean writable) {
+        List<RemoteHandle> handles = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            handles.add(handle(region, i * bytes, bytes, writable));
+        }
+        return handles;
+    }
+
+    @Override
+    public void close() {
+        reader.close();
+        owner.close();
+        reader.release();
+        owner.release();
+        ours.close();
+        theirs.close();
+    }
+}
