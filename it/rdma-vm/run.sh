@@ -4,7 +4,7 @@
 # Real RDMA verbs without a network card: Debian's stock kernel with soft-RoCE (rdma_rxe) in a small virtual machine, whose root is this
 # machine's own, read-only. Needs no virtualisation by the CPU.
 #   run.sh prepare            installs and fetches what is missing; 3 and the reason when that cannot be done here
-#   run.sh run SECONDS FILE   boots, runs the shell script FILE in it with device rxe0 there, and ends like it; 124 when it took longer
+#   run.sh run SECONDS FILE   boots, runs the shell script FILE in it with devices rxe0 to rxe3 there, and ends like it; 124 when it took longer
 # The kernel is kept in ${MOONCAKE_CACHE:-~/.cache/mooncake}/rdma-vm; MOONCAKE_SETUP=off never installs packages.
 set -euo pipefail
 
