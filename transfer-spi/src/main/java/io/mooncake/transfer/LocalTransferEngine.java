@@ -22,6 +22,7 @@ import io.mooncake.transfer.tcp.PeerAcceptor;
 import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.Plane;
 import io.mooncake.transfer.tcp.TcpTransport;
+import io.mooncake.transfer.topology.PathMatrix;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.security.SecureRandom;
@@ -63,6 +64,7 @@ final class LocalTransferEngine implements TransferEngine {
     private final GpuMemory gpu = new GpuMemory();
     private final Transfers transfers;
     private final Submissions submissions;
+    private final PathMatrix matrix = new PathMatrix();
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile @Nullable Directory directory;
 
@@ -95,7 +97,8 @@ final class LocalTransferEngine implements TransferEngine {
             sockets.close();
             throw e;
         }
-        this.transfers = new Transfers(regions, checks, paths, gpu, config.connectionsPerPeer(), this::requireOpen);
+        this.transfers =
+                new Transfers(regions, checks, paths, gpu, matrix, config.connectionsPerPeer(), this::requireOpen);
         this.submissions = new Submissions(transfers);
         try {
             this.address = listen(incarnation);
@@ -393,6 +396,12 @@ final class LocalTransferEngine implements TransferEngine {
         paths.peerGone(incarnation);
         control.peerGone(incarnation);
         leases.peerGone(incarnation);
+        matrix.forget(incarnation);
+    }
+
+    @Override
+    public PathMatrix pathMatrix() {
+        return matrix;
     }
 
     @Override

@@ -255,6 +255,12 @@ public interface TransferEngine extends AutoCloseable {
      */
     void peerBack(UUID incarnation);
 
+    /**
+     * Round trip and bandwidth to peers as this engine's own calls measured them, whatever way they took; ranks the sources of a block. Calls that
+     * run behind tickets count too. Rail 0 stands for all rails of a peer.
+     */
+    io.mooncake.transfer.topology.PathMatrix pathMatrix();
+
     /** Counters since start. */
     TransferStatistics statistics();
 

@@ -10,6 +10,7 @@ import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.Staging;
 import io.mooncake.transfer.internal.TransferBatch;
+import io.mooncake.transfer.topology.PathMatrix;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -22,11 +23,14 @@ import org.jspecify.annotations.Nullable;
  */
 final class Transfers {
     private static final long MAX_DEADLINE_NANOS = 86_400_000_000_000L;
+    /** Of small calls every so many is timed: two looks at the clock are dear beside a read in place. */
+    private static final int TIMED_CALLS = 64;
 
     private final RegionRegistry regions;
     private final SafetyChecks checks;
     private final Paths paths;
     private final GpuMemory gpu;
+    private final PathMatrix matrix;
     private final int lanes;
     private final Runnable requireOpen;
     private final ThreadLocal<Workspace> workspaces = ThreadLocal.withInitial(Workspace::new);
@@ -36,18 +40,27 @@ final class Transfers {
         final TransferBatch batch = new TransferBatch();
         private @Nullable Region[] held = new Region[8];
         private boolean busy;
+        private int smallCalls = TIMED_CALLS - 1;
     }
 
     /**
+     * @param matrix learns how long batches take
      * @param lanes connections that share a batch
      * @param requireOpen throws when the engine is closed
      */
     Transfers(
-            RegionRegistry regions, SafetyChecks checks, Paths paths, GpuMemory gpu, int lanes, Runnable requireOpen) {
+            RegionRegistry regions,
+            SafetyChecks checks,
+            Paths paths,
+            GpuMemory gpu,
+            PathMatrix matrix,
+            int lanes,
+            Runnable requireOpen) {
         this.regions = regions;
         this.checks = checks;
         this.paths = paths;
         this.gpu = gpu;
+        this.matrix = matrix;
         this.lanes = lanes;
         this.requireOpen = requireOpen;
     }
@@ -129,7 +142,7 @@ final class Transfers {
             for (; holding < count; holding++) {
                 workspace.held[holding] = requireRegistered(localAddresses[holding], sizes[holding]);
             }
-            execute(peer, workspace);
+            executeTimed(peer, workspace);
             workspace.batch.statuses(statuses);
         } finally {
             for (int i = 0; i < holding; i++) {
@@ -139,6 +152,17 @@ final class Transfers {
                     region.release();
                 }
             }
+        }
+    }
+
+    private void executeTimed(PeerAddress peer, Workspace workspace) {
+        TransferBatch batch = workspace.batch;
+        long bytes = batch.totalBytes();
+        boolean timed = bytes >= PathMatrix.LARGE_BYTES || ++workspace.smallCalls % TIMED_CALLS == 0;
+        long began = timed ? System.nanoTime() : 0;
+        execute(peer, workspace);
+        if (timed && batch.completed()) {
+            matrix.observe(peer.incarnation(), 0, bytes, System.nanoTime() - began);
         }
     }
 

@@ -3,6 +3,7 @@ package io.mooncake.ignite.internal;
 
 import io.mooncake.ignite.Role;
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.topology.Locality;
 import java.util.Map;
 import java.util.UUID;
 
@@ -15,9 +16,16 @@ import java.util.UUID;
  * @param address its engine
  * @param pools its pools: name to canonical identity text
  * @param local whether it is this node
+ * @param locality where it stands
  */
 public record Member(
-        UUID nodeId, String consistentId, Role role, PeerAddress address, Map<String, String> pools, boolean local) {
+        UUID nodeId,
+        String consistentId,
+        Role role,
+        PeerAddress address,
+        Map<String, String> pools,
+        boolean local,
+        Locality locality) {
     public Member {
         pools = Map.copyOf(pools);
     }

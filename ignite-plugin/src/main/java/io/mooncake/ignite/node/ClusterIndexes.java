@@ -14,6 +14,7 @@ import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.Tenant;
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.topology.Locality;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -63,6 +64,16 @@ final class ClusterIndexes implements ClusterIndex {
             @Override
             public @Nullable PeerAddress address(UUID nodeId) {
                 return members.find(nodeId).map(Member::address).orElse(null);
+            }
+
+            @Override
+            public Locality.Closeness closeness(UUID nodeId) {
+                Locality own = members.all().stream()
+                        .filter(Member::local)
+                        .map(Member::locality)
+                        .findFirst()
+                        .orElse(Locality.UNKNOWN);
+                return own.to(members.find(nodeId).map(Member::locality).orElse(Locality.UNKNOWN));
             }
         };
     }

@@ -7,6 +7,7 @@ import io.mooncake.ignite.config.IdentityText;
 import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.topology.Locality;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.Arrays;
@@ -15,9 +16,11 @@ import java.util.HexFormat;
 import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.apache.ignite.cluster.ClusterNode;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a node says about itself in Ignite's node attributes. JDK types only, so that nodes without our jars live beside it.
@@ -31,6 +34,10 @@ public final class NodeAttributes {
     public static final String PROTOCOL = "mooncake.protocol";
     /** {@code Map<String, String>}: pool name to canonical identity text. */
     public static final String POOLS = "mooncake.pools";
+    /** User attribute: the rack that the node stands in. */
+    public static final String RACK = "mooncake.rack";
+    /** User attribute: the zone that the rack is in. */
+    public static final String ZONE = "mooncake.zone";
     /** Proof that the node knows the secret, for its own endpoint alone. */
     public static final String PROOF = "mooncake.proof";
     /** {@code "true"} where the service runs. */
@@ -92,7 +99,19 @@ public final class NodeAttributes {
                         known,
                         PeerAddress.parse(text),
                         pools(node),
-                        node.id().equals(localId)));
+                        node.id().equals(localId),
+                        locality(node)));
+    }
+
+    /** The machine by its host names; rack and zone as the node's user attributes name them. */
+    static Locality locality(ClusterNode node) {
+        String host = node.hostNames().stream().sorted().collect(Collectors.joining(","));
+        return new Locality(place(host), place(node.attribute(RACK)), place(node.attribute(ZONE)));
+    }
+
+    private static String place(@Nullable Object value) {
+        String text = value instanceof String found ? found : "";
+        return text.length() <= Locality.MAX_CHARACTERS ? text : text.substring(0, Locality.MAX_CHARACTERS);
     }
 
     /** The pools of {@code node}, empty when it names none. */

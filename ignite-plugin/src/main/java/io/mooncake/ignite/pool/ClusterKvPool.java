@@ -41,7 +41,12 @@ public final class ClusterKvPool implements KvPool {
 
     /** What all tenants' views share. */
     private record Shared(
-            LocalKvPool local, Holders holders, BlockFetcher fetcher, SingleFlight flights, Duration fetchTimeout) {}
+            LocalKvPool local,
+            Holders holders,
+            SourceChoice sources,
+            BlockFetcher fetcher,
+            SingleFlight flights,
+            Duration fetchTimeout) {}
 
     /**
      * @param local this node's part
@@ -60,7 +65,10 @@ public final class ClusterKvPool implements KvPool {
             LongSupplier nanoClock,
             FetchListener listener) {
         BlockFetcher fetcher = new BlockFetcher(engine, term, nanoClock, listener);
-        return new ClusterKvPool(new Shared(local, holders, fetcher, new SingleFlight(), fetchTimeout), Tenant.DEFAULT);
+        SourceChoice sources =
+                new SourceChoice(holders, engine.pathMatrix(), local.layout().payloadBytes());
+        return new ClusterKvPool(
+                new Shared(local, holders, sources, fetcher, new SingleFlight(), fetchTimeout), Tenant.DEFAULT);
     }
 
     @Override
@@ -109,9 +117,10 @@ public final class ClusterKvPool implements KvPool {
         MissReason reason = MissReason.NOT_CACHED;
         while (match.wholeBlocks() < end) {
             int from = match.wholeBlocks();
-            Optional<Run> best = shared.holders.runs(keys.subList(0, end), from).stream()
+            List<Run> runs = shared.holders.runs(keys.subList(0, end), from).stream()
                     .filter(run -> !failed.contains(run.nodeId()))
-                    .findFirst();
+                    .toList();
+            Optional<Run> best = shared.sources.best(runs);
             if (best.isEmpty()) {
                 return reason;
             }

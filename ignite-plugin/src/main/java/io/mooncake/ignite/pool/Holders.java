@@ -4,6 +4,7 @@ package io.mooncake.ignite.pool;
 import io.mooncake.ignite.index.PoolIndex.Run;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.topology.Locality;
 import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -16,4 +17,7 @@ public interface Holders {
     /** Where the engine of that node is, or null when the node is gone. */
     @Nullable
     PeerAddress address(UUID nodeId);
+
+    /** How near that node is. */
+    Locality.Closeness closeness(UUID nodeId);
 }

@@ -49,6 +49,8 @@ public final class TransferBatch {
 
     private long mappedBytes;
     /** Of requests that have no status. */
+    private long totalBytes;
+
     private long pendingBytes;
 
     /** Counts the times that workers were let in; a worker of an earlier time never gets in. */
@@ -186,6 +188,7 @@ public final class TransferBatch {
         nextRequest = 0;
         nextOffset = 0;
         openRequests = requests;
+        totalBytes = total;
         pendingBytes = total;
         mappedBytes = 0;
         sliceBytes = sliceBytes(total, sharing);
@@ -202,6 +205,21 @@ public final class TransferBatch {
 
     public boolean write() {
         return write;
+    }
+
+    /** Bytes of all requests. */
+    public long totalBytes() {
+        return totalBytes;
+    }
+
+    /** Whether every request is COMPLETED. */
+    public synchronized boolean completed() {
+        for (int i = 0; i < handles.length; i++) {
+            if (statuses[i] != TransferStatus.COMPLETED) {
+                return false;
+            }
+        }
+        return true;
     }
 
     public long deadlineNanos() {

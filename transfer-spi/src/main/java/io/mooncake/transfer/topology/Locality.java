@@ -24,7 +24,8 @@ public record Locality(String host, String rack, String zone) {
     /** Nothing is known. */
     public static final Locality UNKNOWN = new Locality("", "", "");
 
-    private static final int MAX_CHARACTERS = 255;
+    /** Longest part. */
+    public static final int MAX_CHARACTERS = 255;
 
     public Locality {
         requireShort(HOST, host);
