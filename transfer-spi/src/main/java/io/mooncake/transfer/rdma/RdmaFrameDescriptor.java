@@ -51,7 +51,8 @@ final class RdmaFrameDescriptor {
         TransferStatus.STALE_GENERATION,
         TransferStatus.LEASE_EXPIRED,
         TransferStatus.REFUSED,
-        TransferStatus.CANCELED
+        TransferStatus.CANCELED,
+        RdmaAccess.NOT_THIS_WAY
     };
 
     private RdmaFrameDescriptor() {}

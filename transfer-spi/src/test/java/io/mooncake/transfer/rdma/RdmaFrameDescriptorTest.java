@@ -87,6 +87,14 @@ final class RdmaFrameDescriptorTest {
     }
 
     @Test
+    void encode_grantThatIsToGoAnotherWay_isDecodedAsSuch() {
+        byte[] frame = RdmaFrameDescriptor.encodeOpened(
+                new Opened(new int[] {0}, List.of(Grant.refused(RdmaAccess.NOT_THIS_WAY))));
+        assertThat(RdmaFrameDescriptor.decodeOpened(frame).grants().get(0).status())
+                .isEqualTo(RdmaAccess.NOT_THIS_WAY);
+    }
+
+    @Test
     void decode_cutOrPadded_isCorrupt() {
         assertEveryLengthButTheRightOneIsCorrupt(OPEN, RdmaFrameDescriptor::decodeOpen);
         assertEveryLengthButTheRightOneIsCorrupt(OPENED, RdmaFrameDescriptor::decodeOpened);
