@@ -78,13 +78,18 @@ public final class TcpTransport implements Transport {
             batch.abort(TransferStatus.PEER_UNREACHABLE);
             return;
         }
+        long startNanos = System.nanoTime();
+        if (startNanos - batch.deadlineNanos() >= 0) {
+            // Nothing is asked for any more; the watchdog might come after the answer.
+            batch.abort(batch.deadlineStatus());
+            return;
+        }
         TcpPeerLink link = link(peer);
         Breaker.Pass pass = link.breaker().pass();
         if (pass == Breaker.Pass.NO) {
             batch.abort(TransferStatus.PEER_UNREACHABLE);
             return;
         }
-        long startNanos = System.nanoTime();
         link.used(startNanos);
         boolean ended = false;
         try {
