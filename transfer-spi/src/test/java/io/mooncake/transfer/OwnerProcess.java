@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** An owner of memory in a JVM of its own: serves key 0..15, each of 4 MiB in segments of 64 KiB, until its input ends. */
 final class OwnerProcess implements AutoCloseable {
@@ -134,10 +136,34 @@ final class OwnerProcess implements AutoCloseable {
     }
 
     void signal(String name) throws IOException, InterruptedException {
+        signal(name, process);
+    }
+
+    /** Sends a signal; after STOP, returns when every thread has stopped, which the kernel does not promise at once. */
+    static void signal(String name, Process process) throws IOException, InterruptedException {
         new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
                 .inheritIO()
                 .start()
                 .waitFor();
+        long until = System.nanoTime() + 10_000_000_000L;
+        while (name.equals("STOP") && !stopped(process) && System.nanoTime() - until < 0) {
+            Thread.sleep(1);
+        }
+    }
+
+    private static boolean stopped(Process process) throws IOException {
+        try (Stream<Path> threads = Files.list(Path.of("/proc", Long.toString(process.pid()), "task"))) {
+            for (Path thread : threads.toList()) {
+                // The state is the first letter behind the name in brackets.
+                String stat = Files.readString(thread.resolve("stat"));
+                if (stat.charAt(stat.lastIndexOf(')') + 2) != 'T') {
+                    return false;
+                }
+            }
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+        return true;
     }
 
     /** kill -9, and waits until it is dead. */

@@ -7,7 +7,7 @@ import java.util.List;
 /** The contract over two RDMA devices. Needs them: {@code RdmaVmIT} runs it in a virtual machine that has them. */
 final class RdmaTransferOnDevice extends TransferContract {
     /** Registrations are cut small, so that transfers cross their borders. */
-    static final RdmaConfig CONFIG = new RdmaConfig(List.of("rxe0", "rxe1"), 1, -1, 16 << 20, 14, 4);
+    static final RdmaConfig CONFIG = new RdmaConfig(List.of("rxe0", "rxe1"), 1, -1, 4 << 20, 14, 4);
 
     @Override
     long read(TransferStatistics statistics) {

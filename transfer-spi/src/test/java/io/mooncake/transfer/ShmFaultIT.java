@@ -335,6 +335,17 @@ final class ShmFaultIT {
         }
     }
 
+    /** The owner makes a mailbox for a peer after it has answered the probe. */
+    private void awaitSharedWrites(TransferEngine other) throws InterruptedException {
+        Deadline deadline = Deadline.ofMillis(5000);
+        PathReport report = other.path(reader.address(), deadline);
+        while (report.writes() != PathReport.Kind.SHARED_MEMORY && !deadline.expired()) {
+            Thread.sleep(5);
+            report = other.path(reader.address(), deadline);
+        }
+        assertThat(report.writes()).as(report.reason()).isEqualTo(PathReport.Kind.SHARED_MEMORY);
+    }
+
     /** A peer that writes without end, stopped in the middle: costs nobody else anything. */
     @Test
     void writerStopped_ownerServesOthersAndLetsGoOfItsMemory() throws Exception {
@@ -353,7 +364,7 @@ final class ShmFaultIT {
             assertThat(out.readLine()).isEqualTo("WRITING");
             for (int round = 0; round < 5; round++) {
                 Thread.sleep(20);
-                signal("STOP", writer);
+                OwnerProcess.signal("STOP", writer);
                 try (TransferEngine other =
                         TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
                                 .ports(48300, 48499)
@@ -363,9 +374,7 @@ final class ShmFaultIT {
                             reader.issueHandle(other.incarnation(), region, 1, 0, 8192, true, Duration.ofSeconds(9));
                     Memory source = new Memory(8192, SharedFile.DEFAULT_FOLDER);
                     source.register(other);
-                    assertThat(other.path(reader.address(), Deadline.ofMillis(5000))
-                                    .writes())
-                            .isEqualTo(PathReport.Kind.SHARED_MEMORY);
+                    awaitSharedWrites(other);
                     assertThat(other.batchTransferSyncWrite(
                                     reader.address(),
                                     new long[] {source.address},
@@ -376,26 +385,19 @@ final class ShmFaultIT {
                     other.close();
                     source.close();
                 }
-                signal("CONT", writer);
+                OwnerProcess.signal("CONT", writer);
             }
-            signal("STOP", writer);
+            OwnerProcess.signal("STOP", writer);
             long start = System.nanoTime();
             reader.unregisterMemory(region);
             assertThat(System.nanoTime() - start).isLessThan(1_500_000_000L);
             long sum = memory.checksumOfAll();
-            signal("CONT", writer);
+            OwnerProcess.signal("CONT", writer);
             assertThat(out.readLine()).isEqualTo("REFUSED");
             assertThat(memory.checksumOfAll()).isEqualTo(sum);
         } finally {
             writer.destroyForcibly();
         }
-    }
-
-    private static void signal(String name, Process process) throws IOException, InterruptedException {
-        new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
-                .inheritIO()
-                .start()
-                .waitFor();
     }
 
     /** Writes to the engine that its input names until a write fails, and says how. */

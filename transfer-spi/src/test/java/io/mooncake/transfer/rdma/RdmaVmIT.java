@@ -81,6 +81,7 @@ final class RdmaVmIT {
                 "-Xmx384m -XX:+ErrorFileToStdout -Djava.io.tmpdir=/run",
                 OPENS,
                 "-Dmooncake.long=" + Boolean.getBoolean("mooncake.long"),
+                "-Dmooncake.largeMiB=8",
                 "-cp " + quoted(classPath),
                 DeviceTests.class.getName());
         return String.join(
