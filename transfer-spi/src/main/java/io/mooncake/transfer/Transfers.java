@@ -113,7 +113,16 @@ final class Transfers {
             long[] sizes,
             long deadlineNanos) {
         batch.reset(
-                write, handles, localAddresses, sizes, null, null, null, deadlineNanos, TransferStatus.TIMEOUT, lanes);
+                write,
+                handles,
+                localAddresses,
+                sizes,
+                null,
+                null,
+                null,
+                atMostADay(deadlineNanos),
+                TransferStatus.TIMEOUT,
+                lanes);
     }
 
     private Workspace take() {
