@@ -30,7 +30,12 @@ public final class TestGrid implements AutoCloseable {
     private final List<Ignite> nodes = new ArrayList<>();
 
     public TestGrid() {
-        ports = freeWindow();
+        this(freeWindow());
+    }
+
+    /** Nodes that join those of another process, whose grid has these ports. */
+    public TestGrid(int ports) {
+        this.ports = ports;
     }
 
     /** A provider with the test's secret, ports of this grid and 16 MiB, of the pool {@code tiny}. */

@@ -284,12 +284,22 @@ class WrongConfigurationTest {
                 spi("transferHost=192.0.2.1", "TransferCommunicationSpi.transferHost: 192.0.2.1"),
                 spi("maxLeaseMillis=5", "TransferCommunicationSpi.maxLeaseMillis: 5 (expected: 10..60000)"),
                 spi("connectionsPerPeer=0", "TransferCommunicationSpi.connectionsPerPeer: 0 (expected: 1..64)"),
+                spiWith(
+                        "messagesOverEngine=true",
+                        spiBean("connectionsPerNode=2"),
+                        "messagesOverEngine: true (expected: false where connectionsPerNode is 2"),
                 spi("transferprotocol=tcp", "transferprotocol: unknown property", "nearest: transferProtocol"),
                 new Mistake(
                         "protocol at the plugin, engine at the SPI",
                         GOOD + "<property name='transferProtocol' value='tcp'/>",
                         spiBean("maxLeaseMillis=1000"),
                         "transferProtocol: set (expected: not set here but on TransferCommunicationSpi"));
+    }
+
+    private static Mistake spiWith(String change, String bean, String expected) {
+        String[] pair = change.split("=", 2);
+        String more = "<property name='" + pair[0] + "' value='" + pair[1] + "'/></bean>";
+        return new Mistake("spi " + change, GOOD, bean.replace("</bean>", more), expected);
     }
 
     private static Mistake spi(String change, String... expected) {

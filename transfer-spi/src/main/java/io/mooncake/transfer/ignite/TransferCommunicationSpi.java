@@ -6,14 +6,22 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.TransferEngineConfig;
 import io.mooncake.transfer.TransferProtocol;
+import io.mooncake.transfer.ignite.messages.EngineMessages;
+import io.mooncake.transfer.ignite.messages.MessageStatistics;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
+import org.apache.ignite.IgniteException;
 import org.apache.ignite.cluster.ClusterNode;
 import org.apache.ignite.configuration.IgniteConfiguration;
+import org.apache.ignite.lang.IgniteInClosure;
+import org.apache.ignite.lang.IgniteRunnable;
+import org.apache.ignite.plugin.extensions.communication.Message;
 import org.apache.ignite.spi.IgniteSpiConsistencyChecked;
+import org.apache.ignite.spi.IgniteSpiContext;
 import org.apache.ignite.spi.IgniteSpiException;
 import org.apache.ignite.spi.IgniteSpiMultipleInstancesSupport;
 import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
@@ -30,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * Ignite compares the class of this SPI over the whole cluster: every node, clients included, must have it; where that cannot be, the
- * plugin owns the engine. Ignite's own messages are untouched.
+ * plugin owns the engine. Ignite's own messages go by its own TCP unless {@link #setMessagesOverEngine} says otherwise.
  *
  * <p>Ownership: the engine lives from start to stop of this SPI. Threading: set properties before the node starts.
  */
@@ -42,6 +50,7 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
 
     private static final String PARENT_NAME = "TcpCommunicationSpi";
 
+    private static final IgniteRunnable NOTHING = () -> {};
     private static final EngineOptionsReader.Names NAMES = new EngineOptionsReader.Names(
             "TransferCommunicationSpi.", "transferHost", "transferPortFrom", "transferPortTo");
 
@@ -49,6 +58,8 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
     private long maxLeaseMillis = 10_000;
     private volatile @Nullable TransferEngine engine;
     private volatile @Nullable PeerAddress endpoint;
+    private boolean messagesOverEngine;
+    private volatile @Nullable EngineMessages messages;
 
     /** With defaults; the secret must be set. */
     public TransferCommunicationSpi() {
@@ -152,6 +163,19 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
         return this;
     }
 
+    /**
+     * Whether Ignite's own messages between servers that both have this on go over the engine. Default false. Needs one connection a node
+     * ({@code connectionsPerNode}).
+     */
+    public TransferCommunicationSpi setMessagesOverEngine(boolean messagesOverEngine) {
+        this.messagesOverEngine = messagesOverEngine;
+        return this;
+    }
+
+    public boolean isMessagesOverEngine() {
+        return messagesOverEngine;
+    }
+
     public @Nullable String getTransferHost() {
         return options.host;
     }
@@ -219,6 +243,10 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
         if (maxLeaseMillis < 10 || maxLeaseMillis > 60_000) {
             wrong.add("TransferCommunicationSpi.maxLeaseMillis: " + maxLeaseMillis + " (expected: 10..60000)");
         }
+        if (messagesOverEngine && getConnectionsPerNode() != 1) {
+            wrong.add("TransferCommunicationSpi.messagesOverEngine: true (expected: false where connectionsPerNode is "
+                    + getConnectionsPerNode() + ", which keeps no order)");
+        }
         if (!wrong.isEmpty()) {
             throw new MooncakeException(MooncakeException.Code.CONFIGURATION, String.join("; ", wrong));
         }
@@ -274,12 +302,98 @@ public final class TransferCommunicationSpi extends TcpCommunicationSpi {
     public Map<String, Object> getNodeAttributes() throws IgniteSpiException {
         Map<String, Object> attributes = new HashMap<>(super.getNodeAttributes());
         attributes.put(ATTRIBUTE_ENDPOINT, endpoint().encode());
+        if (carriesMessages()) {
+            attributes.put(EngineMessages.ATTRIBUTE, EngineMessages.VERSION);
+        }
         return attributes;
+    }
+
+    private boolean carriesMessages() {
+        return messagesOverEngine && !Boolean.TRUE.equals(ignite.configuration().isClientMode());
+    }
+
+    /** What went over the engine; null where messages do not. */
+    public @Nullable MessageStatistics messageStatistics() {
+        EngineMessages running = messages;
+        return running == null ? null : running.statistics();
+    }
+
+    @Override
+    public void onContextInitialized0(IgniteSpiContext context) throws IgniteSpiException {
+        super.onContextInitialized0(context);
+        if (carriesMessages()) {
+            messages = new EngineMessages(engine(), context, new StockWay());
+        }
+    }
+
+    @Override
+    public void sendMessage(ClusterNode node, Message message) throws IgniteSpiException {
+        EngineMessages running = messages;
+        if (running == null || !running.send(node, message, null)) {
+            super.sendMessage(node, message);
+        }
+    }
+
+    @Override
+    public void sendMessage(ClusterNode node, Message message, IgniteInClosure<IgniteException> acknowledged)
+            throws IgniteSpiException {
+        EngineMessages running = messages;
+        if (running == null || !running.send(node, message, acknowledged)) {
+            super.sendMessage(node, message, acknowledged);
+        }
+    }
+
+    @Override
+    protected void notifyListener(UUID sender, Message message, IgniteRunnable done) {
+        EngineMessages running = messages;
+        if (running != null && running.arrived(sender, message)) {
+            done.run();
+        } else {
+            super.notifyListener(sender, message, done);
+        }
+    }
+
+    @Override
+    protected void onContextDestroyed0() {
+        closeMessages();
+        super.onContextDestroyed0();
+    }
+
+    @Override
+    public void simulateNodeFailure() {
+        closeMessages();
+        super.simulateNodeFailure();
+    }
+
+    private void closeMessages() {
+        EngineMessages running = messages;
+        messages = null;
+        if (running != null) {
+            running.close();
+        }
+    }
+
+    /** Ignite's own way, behind our back. */
+    private final class StockWay implements EngineMessages.Stock {
+        @Override
+        public void send(ClusterNode node, Message message, @Nullable IgniteInClosure<IgniteException> ack) {
+            if (ack == null) {
+                TransferCommunicationSpi.super.sendMessage(node, message);
+            } else {
+                TransferCommunicationSpi.super.sendMessage(node, message, ack);
+            }
+        }
+
+        @Override
+        public void deliver(UUID from, Message message) {
+            TransferCommunicationSpi.super.notifyListener(from, message, NOTHING);
+        }
     }
 
     /** The parent first: it stops Ignite's messages, whose listeners may still use the engine. */
     @Override
     public void spiStop() throws IgniteSpiException {
+        closeMessages();
         try {
             super.spiStop();
         } finally {

@@ -3,6 +3,8 @@ package io.mooncake.transfer.internal;
 
 import io.mooncake.base.MooncakeException;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -16,7 +18,19 @@ public final class DirectViews {
     private static final Constructor<?> CONSTRUCTOR = constructor();
     private static final boolean LONG_CAPACITY = CONSTRUCTOR.getParameterTypes()[1] == long.class;
 
+    private static final Field ADDRESS = addressField();
+
     private DirectViews() {}
+
+    private static Field addressField() {
+        try {
+            Field found = Buffer.class.getDeclaredField("address");
+            found.setAccessible(true);
+            return found;
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("java.nio.Buffer has no address", e);
+        }
+    }
 
     private static Constructor<?> constructor() {
         Class<?> direct = ByteBuffer.allocateDirect(1).getClass();
@@ -51,6 +65,15 @@ public final class DirectViews {
             return ((ByteBuffer) made).order(ByteOrder.LITTLE_ENDIAN);
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException("no view of " + length + " bytes", e);
+        }
+    }
+
+    /** Where a direct buffer's memory lies; the buffer must be kept meanwhile. */
+    public static long address(ByteBuffer direct) {
+        try {
+            return ADDRESS.getLong(direct);
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException("the field was opened", e);
         }
     }
 }
