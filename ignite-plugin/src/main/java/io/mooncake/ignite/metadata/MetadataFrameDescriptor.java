@@ -84,7 +84,9 @@ final class MetadataFrameDescriptor {
 
     /** Bytes of an entry in a frame. */
     static int bytes(Entry entry) {
-        return 13 + entry.record().key().length() + entry.record().value().length;
+        return 13
+                + entry.record().key().length()
+                + (entry.removed() ? 0 : entry.record().value().length);
     }
 
     private static ByteBuffer header(Type type, UUID owner, long sequence, int more) {
