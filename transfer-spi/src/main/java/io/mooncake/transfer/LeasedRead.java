@@ -4,6 +4,7 @@ package io.mooncake.transfer;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.TransferEngine.ReadRequest;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A leased read in the arrays that a batch wants, made once. */
 final class LeasedRead implements PreparedRead {
@@ -16,6 +17,7 @@ final class LeasedRead implements PreparedRead {
     final long[] generationOffsets;
     private final Transfers transfers;
     private final Transfers.Workspace workspace = new Transfers.Workspace();
+    private final AtomicBoolean running = new AtomicBoolean();
 
     LeasedRead(Transfers transfers, ReaderLease lease, List<ReadRequest> requests) {
         this.transfers = transfers;
@@ -29,7 +31,8 @@ final class LeasedRead implements PreparedRead {
         generationOffsets = new long[count];
         for (int i = 0; i < count; i++) {
             ReadRequest request = requests.get(i);
-            RemoteLease.Element element = lease.element(request.element());
+            boolean asked = request.element() >= 0 && request.element() < lease.size();
+            RemoteLease.Element element = asked ? lease.element(request.element()) : null;
             if (element == null) {
                 throw MooncakeException.invalid("element", request.element(), "one that was granted");
             }
@@ -49,8 +52,17 @@ final class LeasedRead implements PreparedRead {
 
     @Override
     public void run(TransferStatus[] statuses, long deadlineNanos) {
-        start(deadlineNanos);
-        finish(statuses);
+        if (!running.compareAndSet(false, true)) {
+            throw new MooncakeException(
+                    MooncakeException.Code.ILLEGAL_STATE,
+                    "prepared read: runs on two threads (expected: one at a time)");
+        }
+        try {
+            start(deadlineNanos);
+            finish(statuses);
+        } finally {
+            running.set(false);
+        }
     }
 
     /** Makes the batch; what an asynchronous caller may cancel from now on. */

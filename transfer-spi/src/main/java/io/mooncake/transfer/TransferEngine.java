@@ -194,7 +194,11 @@ public interface TransferEngine extends AutoCloseable {
     TransferStatus[] batchTransferSyncRead(
             PeerAddress peer, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline);
 
-    /** Raw one-sided writes of {@code sizes[i]} bytes from {@code localAddresses[i]} to the writable {@code handles[i]}. */
+    /**
+     * Raw one-sided writes of {@code sizes[i]} bytes from {@code localAddresses[i]} to the writable {@code handles[i]}. The range of a write that
+     * did not end COMPLETED is undefined until its handle has expired or its generation has moved: bytes that are with the owner's system
+     * already may still go in, on top of a later write by the same handle too.
+     */
     TransferStatus[] batchTransferSyncWrite(
             PeerAddress peer, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline);
 

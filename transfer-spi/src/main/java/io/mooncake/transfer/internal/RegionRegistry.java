@@ -3,7 +3,10 @@ package io.mooncake.transfer.internal;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.RegionGuard;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +21,8 @@ public final class RegionRegistry {
     private static final long FOREVER_NANOS = Long.MAX_VALUE / 4;
 
     private volatile Region[] regions = new Region[0];
+    // Guarded by this: no longer registered, perhaps still touched.
+    private final List<Region> ending = new ArrayList<>();
     private int lastId;
 
     /** Registers memory of the host; the id is unique in this engine's life. */
@@ -82,20 +87,32 @@ public final class RegionRegistry {
         synchronized (this) {
             region = find(id);
             if (region == null) {
-                return;
+                // Whoever comes second waits as well.
+                region = ending.stream()
+                        .filter(one -> one.id() == id)
+                        .findFirst()
+                        .orElse(null);
+                if (region == null) {
+                    return;
+                }
+            } else {
+                Region gone = region;
+                region.end();
+                ending.add(region);
+                regions = Arrays.stream(regions).filter(r -> r != gone).toArray(Region[]::new);
             }
-            Region gone = region;
-            region.end();
-            regions = Arrays.stream(regions).filter(r -> r != gone).toArray(Region[]::new);
         }
         if (!region.awaitQuiet(GRACE_NANOS)) {
             cut.accept(region);
             region.awaitQuiet(FOREVER_NANOS);
         }
+        synchronized (this) {
+            ending.remove(region);
+        }
     }
 
-    /** All of them now. */
-    public Region[] all() {
-        return regions.clone();
+    /** All of them now, those that are ending too. */
+    public synchronized Region[] all() {
+        return Stream.concat(Arrays.stream(regions), ending.stream()).toArray(Region[]::new);
     }
 }
