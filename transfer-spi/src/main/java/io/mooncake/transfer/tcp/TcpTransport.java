@@ -15,6 +15,7 @@ import java.net.InetAddress;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The TCP transport, both ends.
@@ -85,12 +86,13 @@ public final class TcpTransport implements Transport {
             return;
         }
         TcpPeerLink link = link(peer);
+        // A call that is turned away wants the peer too: as long as there are some, it is probed.
+        link.used(startNanos);
         Breaker.Pass pass = link.breaker().pass();
         if (pass == Breaker.Pass.NO) {
             batch.abort(TransferStatus.PEER_UNREACHABLE);
             return;
         }
-        link.used(startNanos);
         boolean ended = false;
         try {
             move(link, batch);
@@ -214,9 +216,15 @@ public final class TcpTransport implements Transport {
         return breaks;
     }
 
+    /** The link to a life of a peer; null when nothing has been asked of it. */
+    @Nullable
+    TcpPeerLink known(UUID peer) {
+        return links.get(peer);
+    }
+
     /** How the rails to a life of a peer do; empty when nothing has been asked of it. */
     public List<RailStatistics> rails(UUID peer) {
-        TcpPeerLink link = links.get(peer);
+        TcpPeerLink link = known(peer);
         return link == null ? List.of() : link.statistics();
     }
 
