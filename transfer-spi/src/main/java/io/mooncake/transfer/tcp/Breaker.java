@@ -14,7 +14,7 @@ final class Breaker {
     /** Silent calls in a row that open it. */
     static final int SILENT_CALLS = 5;
 
-    /** Short deadlines alone open nothing: so long must the peer have been silent. */
+    /** Short deadlines alone open nothing: so long must the peer have been silent while it was asked. */
     static final long LEAST_SILENCE_NANOS = 200_000_000L;
 
     static final long FIRST_PAUSE_NANOS = 500_000_000L;
@@ -40,6 +40,10 @@ final class Breaker {
 
     // Guarded by this.
     private int silentCalls;
+
+    /** When the first of them began. */
+    private long silentSinceNanos;
+
     private long pauseNanos = FIRST_PAUSE_NANOS;
     private long probeAtNanos;
 
@@ -82,9 +86,14 @@ final class Breaker {
             heard();
             return false;
         }
+        if (silentCalls == 0) {
+            silentSinceNanos = startNanos;
+        }
         silentCalls++;
         boolean trialFailed = state == State.TRIED;
-        boolean enough = silentCalls >= SILENT_CALLS && nowNanos - heardNanos >= LEAST_SILENCE_NANOS;
+        boolean enough = silentCalls >= SILENT_CALLS
+                && nowNanos - heardNanos >= LEAST_SILENCE_NANOS
+                && nowNanos - silentSinceNanos >= LEAST_SILENCE_NANOS;
         if (trialFailed || (state == State.CLOSED && enough)) {
             state = State.OPEN;
             probeAtNanos = nowNanos + pauseNanos;

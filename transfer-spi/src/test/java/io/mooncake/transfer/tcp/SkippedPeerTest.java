@@ -77,4 +77,12 @@ final class SkippedPeerTest {
         assertThat(skipped.statuses()).containsExactly(TransferStatus.PEER_UNREACHABLE);
         assertThat(link.usedNanos() - now).isNotNegative();
     }
+
+    @Test
+    void execute_deadlineHasPassed_asksNobody() {
+        TransferBatch late = batch(1, System.nanoTime() - 1);
+        transport.execute(peer, late);
+        assertThat(late.statuses()).containsExactly(TransferStatus.LEASE_EXPIRED);
+        assertThat(transport.known(peer.incarnation())).isNull();
+    }
 }
