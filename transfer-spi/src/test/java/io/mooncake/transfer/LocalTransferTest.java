@@ -3,6 +3,8 @@ package io.mooncake.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 /** The contract over the copy within a process: an engine and itself. */
@@ -42,5 +44,30 @@ final class LocalTransferTest extends TransferContract {
         super.close_ticketsUnderWay_allEnd();
         assertThat(owner.statistics().readTcp()).isZero();
         assertThat(owner.statistics().readLocal()).isPositive();
+    }
+
+    @Test
+    void batchTransferSyncRead_guardReadsToo_bothGetTheirOwnBytes() {
+        Memory guarded = memory(1 << 20);
+        ownerMemory.fill(1, 0, 3000);
+        guarded.fill(2, 0, 2000);
+        RemoteHandle inner = handle(0, 3000, false);
+        AtomicBoolean within = new AtomicBoolean();
+        int region = guarded.register(owner, (offset, bytes, generation) -> {
+            if (within.compareAndSet(false, true)) {
+                try {
+                    return read(inner, 3000, 100_000) == TransferStatus.COMPLETED;
+                } finally {
+                    within.set(false);
+                }
+            }
+            return true;
+        });
+        RemoteHandle outer = owner.issueHandle(owner.incarnation(), region, 1, 0, 2000, false, Duration.ofSeconds(30));
+        assertThat(read(outer, 2000, 500_000)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(readerMemory.holds(1, 100_000, 3000)).isTrue();
+        assertThat(readerMemory.holds(2, 500_000, 2000)).isTrue();
+        owner.unregisterMemory(region);
+        guarded.close();
     }
 }

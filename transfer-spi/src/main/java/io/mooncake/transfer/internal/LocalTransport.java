@@ -13,12 +13,15 @@ import java.util.zip.CRC32C;
 /**
  * Transfers of an engine to itself: a copy on the calling thread, under the checks that an owner makes for a peer: region, range, rights,
  * MAC, expiry and generation before the first byte of a slice, expiry and generation after its last one, then the checksums of the lease.
+ *
+ * <p>Each thread keeps a {@link Worker}; a call within a call (the region's guard, which runs on this thread, reads) makes its own.
  */
 public final class LocalTransport implements Transport {
     /** The JVM reaches no safepoint within a piece. */
     private static final int PIECE_BYTES = 256 << 10;
 
     private final RegionRegistry regions;
+    private final Capabilities capabilities;
     private final SafetyChecks checks;
     private final Counters counters;
     private final ThreadLocal<Worker> workers;
@@ -29,6 +32,7 @@ public final class LocalTransport implements Transport {
         final CRC32C crc = new CRC32C();
         final MovingView view = new MovingView();
         final Capabilities.Verifier verifier;
+        boolean busy;
 
         Worker(Capabilities capabilities) {
             verifier = capabilities.verifier();
@@ -37,6 +41,7 @@ public final class LocalTransport implements Transport {
 
     public LocalTransport(RegionRegistry regions, Capabilities capabilities, SafetyChecks checks, Counters counters) {
         this.regions = regions;
+        this.capabilities = capabilities;
         this.checks = checks;
         this.counters = counters;
         this.workers = ThreadLocal.withInitial(() -> new Worker(capabilities));
@@ -44,7 +49,24 @@ public final class LocalTransport implements Transport {
 
     @Override
     public void execute(PeerAddress self, TransferBatch batch) {
-        Worker worker = workers.get();
+        Worker worker = take();
+        try {
+            execute(self.incarnation(), batch, worker);
+        } finally {
+            worker.busy = false;
+        }
+    }
+
+    private Worker take() {
+        Worker mine = workers.get();
+        if (mine.busy) {
+            mine = new Worker(capabilities);
+        }
+        mine.busy = true;
+        return mine;
+    }
+
+    private void execute(UUID self, TransferBatch batch, Worker worker) {
         Slice slice = worker.slice;
         while (!closed && batch.next(slice)) {
             if (System.nanoTime() - batch.deadlineNanos() >= 0) {
@@ -55,7 +77,7 @@ public final class LocalTransport implements Transport {
                 batch.abort(TransferStatus.CANCELED);
                 return;
             }
-            TransferStatus status = move(self.incarnation(), batch, worker);
+            TransferStatus status = move(self, batch, worker);
             if (status == TransferStatus.COMPLETED) {
                 counters.requestsServed.increment();
                 (batch.write() ? counters.writtenLocal : counters.readLocal).add(slice.length());
