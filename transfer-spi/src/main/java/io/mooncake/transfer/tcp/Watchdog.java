@@ -30,10 +30,15 @@ final class Watchdog implements AutoCloseable {
         thread.start();
     }
 
-    private synchronized void add(Watched one) {
-        Watched[] more = Arrays.copyOf(watched, watched.length + 1);
-        more[watched.length] = one;
-        watched = more;
+    private void add(Watched one) {
+        synchronized (this) {
+            Watched[] more = Arrays.copyOf(watched, watched.length + 1);
+            more[watched.length] = one;
+            watched = more;
+        }
+        if (closed) {
+            one.cut();
+        }
     }
 
     private synchronized void remove(Watched one) {
@@ -109,9 +114,13 @@ final class Watchdog implements AutoCloseable {
         }
     }
 
+    /** Cuts all that is watched, and what comes to be watched later: nobody would end its waits any more. */
     @Override
     public void close() {
         closed = true;
         LockSupport.unpark(thread);
+        for (Watched one : watched) {
+            one.cut();
+        }
     }
 }
