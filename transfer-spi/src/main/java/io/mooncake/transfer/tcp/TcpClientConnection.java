@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ClosedChannelException;
 import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -161,11 +162,12 @@ final class TcpClientConnection extends WatchedChannel {
         arm(batch.deadlineNanos());
         try {
             transfer(batch, leader);
+            TransferStatus ended = uncredited;
             if (!disarm()) {
                 discard();
-                return Outcome.BROKEN;
+                // Without credit there is work left, and the deadline has passed.
+                return ended == null ? Outcome.BROKEN : fail(batch, batch.deadlineStatus());
             }
-            TransferStatus ended = uncredited;
             if (ended != null) {
                 batch.abort(ended == TransferStatus.TIMEOUT ? batch.deadlineStatus() : ended);
             }
@@ -278,7 +280,7 @@ final class TcpClientConnection extends WatchedChannel {
     }
 
     /** Takes a slice, for a read together with the credit to receive it. */
-    private boolean take(TransferBatch batch, boolean leader, Slice slice) {
+    private boolean take(TransferBatch batch, boolean leader, Slice slice) throws IOException {
         if (batch.write()) {
             return batch.nextShare(slice, outstanding, link.weight(rail), leader);
         }
@@ -289,6 +291,10 @@ final class TcpClientConnection extends WatchedChannel {
             }
             uncredited = credits.take(link, this, bytes, batch.deadlineNanos());
             if (uncredited != null) {
+                if (!channel.isOpen()) {
+                    // Cut while it waited; by whom says what becomes of the batch.
+                    throw new ClosedChannelException();
+                }
                 return false;
             }
         }

@@ -4,9 +4,11 @@ package io.mooncake.transfer.tcp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.TransferBatch;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
@@ -37,6 +39,21 @@ final class ReceiveCreditsTest {
         Rail rail = new Rail(0, "127.0.0.1", null);
         return new TcpClientConnection(
                 sockets.watchdog(), new PlainChannel(SocketChannel.open()), link, rail, credits, sockets.counters());
+    }
+
+    /** One request, of which the deadline's status is LEASE_EXPIRED. */
+    private static TransferBatch batch(long deadlineNanos) {
+        return new TransferBatch(
+                false,
+                new RemoteHandle[] {new RemoteHandle(1, 1, 0, 8, false, 0, new byte[32])},
+                new long[1],
+                new long[] {8},
+                null,
+                null,
+                null,
+                deadlineNanos,
+                TransferStatus.LEASE_EXPIRED,
+                1);
     }
 
     private static long inMillis(long millis) {
@@ -76,6 +93,39 @@ final class ReceiveCreditsTest {
         Thread.currentThread().interrupt();
         assertThat(credits.take(link, connection(link), SLICE, inMillis(5000))).isEqualTo(TransferStatus.CANCELED);
         assertThat(Thread.interrupted()).isTrue();
+    }
+
+    @Test
+    void drive_noCreditByTheDeadline_endsAsTheDeadlineSays() throws IOException {
+        TcpPeerLink link = link();
+        credits.tryTake(link, 4 * SLICE);
+        for (int i = 0; i < 20; i++) {
+            TransferBatch batch = batch(inMillis(5));
+            connection(link).drive(batch, true);
+            assertThat(batch.statuses()).containsExactly(TransferStatus.LEASE_EXPIRED);
+        }
+        assertThat(credits.taken()).isEqualTo(4 * SLICE);
+    }
+
+    @Test
+    void drive_cutWhileItWaitsForCredit_endsAsWhoeverCutItSays() throws IOException {
+        TcpPeerLink link = link();
+        credits.tryTake(link, 4 * SLICE);
+        TcpClientConnection ended = connection(link);
+        ended.end();
+        TransferBatch batch = batch(inMillis(20_000));
+        assertThat(ended.drive(batch, true)).isEqualTo(TcpClientConnection.Outcome.BROKEN);
+        assertThat(batch.statuses()).containsExactly(TransferStatus.PEER_UNREACHABLE);
+
+        PeerAddress peer = new PeerAddress(UUID.randomUUID(), "127.0.0.1", 1, 2, 3, List.of("127.0.0.2"));
+        TcpPeerLink railed = new TcpPeerLink(sockets, peer, List.of(), 2, credits);
+        credits.tryTake(railed, SLICE);
+        TcpClientConnection stalled = connection(railed);
+        stalled.stall();
+        TransferBatch other = batch(inMillis(20_000));
+        assertThat(stalled.drive(other, true)).isEqualTo(TcpClientConnection.Outcome.RAIL_FAILED);
+        assertThat(other.done()).isFalse();
+        assertThat(credits.taken()).isEqualTo(5 * SLICE);
     }
 
     @Test
