@@ -251,21 +251,27 @@ final class TcpPeerLink {
     }
 
     private TcpClientConnection connect(Rail rail, TransferBatch batch) throws HandshakeException {
-        long deadline = batch.deadlineNanos();
+        // Read once: the batch of a helper that comes too late may be another one by the end.
+        long batchEnd = batch.deadlineNanos();
+        long deadline = batchEnd;
         if (railed()) {
             long soon = System.nanoTime() + RAIL_CONNECT_NANOS;
             deadline = deadline - soon < 0 ? deadline : soon;
         }
         TcpClientConnection made = null;
+        boolean canceled = false;
         try {
             made = open(rail, deadline);
             return made;
+        } catch (HandshakeException e) {
+            canceled = e.status() == TransferStatus.CANCELED;
+            throw e;
         } finally {
             lock.lock();
             try {
                 if (made == null) {
                     rail.open--;
-                    if (batch.deadlineNanos() - System.nanoTime() > 0) {
+                    if (!canceled && batchEnd - System.nanoTime() > 0) {
                         restLocked(rail);
                     }
                 } else {
