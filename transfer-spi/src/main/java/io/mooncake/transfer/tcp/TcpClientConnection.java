@@ -59,7 +59,8 @@ final class TcpClientConnection extends WatchedChannel {
 
     private long sampleBytes;
     private long sampleNanos;
-    private boolean used;
+    /** Whether it may have died unseen while it was idle; of whoever has checked it out. */
+    private boolean idled;
     private boolean heard;
     private @Nullable TransferStatus uncredited;
 
@@ -121,6 +122,11 @@ final class TcpClientConnection extends WatchedChannel {
         return rail;
     }
 
+    /** It comes from among the idle ones, be it for the first time. */
+    void waited() {
+        idled = true;
+    }
+
     void discard() {
         unwatch();
         cut();
@@ -154,8 +160,8 @@ final class TcpClientConnection extends WatchedChannel {
      * @param leader whether it must leave none to others
      */
     Outcome drive(TransferBatch batch, boolean leader) {
-        boolean wasIdle = used;
-        used = true;
+        boolean wasIdle = idled;
+        idled = true;
         heard = false;
         uncredited = null;
         progressNanos = System.nanoTime();

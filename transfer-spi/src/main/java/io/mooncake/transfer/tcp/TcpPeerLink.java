@@ -176,6 +176,7 @@ final class TcpPeerLink {
                     }
                     TcpClientConnection reused = rail.idle.pollLast();
                     if (reused != null) {
+                        reused.waited();
                         reused.busy = true;
                         return reused;
                     }

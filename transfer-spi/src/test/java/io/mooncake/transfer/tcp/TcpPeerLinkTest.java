@@ -10,6 +10,7 @@ import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.internal.TransferBatch;
 import java.util.List;
 import java.util.UUID;
@@ -41,6 +42,21 @@ final class TcpPeerLinkTest {
                 System.nanoTime() + 20_000_000_000L,
                 TransferStatus.TIMEOUT,
                 1);
+    }
+
+    @Test
+    void drive_keptByAProbeAndClosedByThePeer_isStale() throws Exception {
+        int port = sockets.listen(
+                List.of("127.0.0.1"), 47_700, 47_899, List.of(), Plane.DATA, (channel, id) -> Quietly.close(channel));
+        PeerAddress peer = new PeerAddress(self, "127.0.0.1", port, port, port);
+        TcpPeerLink link = new TcpPeerLink(sockets, peer, List.of(), 2, credits);
+        assertThat(link.answers()).isTrue();
+        TransferBatch batch = batch();
+        TcpClientConnection kept = link.checkOut(true, batch);
+        assertThat(kept).isNotNull();
+        assertThat(kept.drive(batch, true)).isEqualTo(TcpClientConnection.Outcome.STALE);
+        assertThat(batch.done()).isFalse();
+        assertThat(credits.taken()).isZero();
     }
 
     @Test
