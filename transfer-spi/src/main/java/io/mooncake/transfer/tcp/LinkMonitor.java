@@ -94,9 +94,20 @@ final class LinkMonitor implements AutoCloseable {
         }
     }
 
+    /** Asks on a thread of its own; {@code notAsked} follows where that can't be, or where an error of this JVM ends the question. */
     private void ask(Runnable question, Runnable notAsked) {
         try {
-            probes.execute(question);
+            probes.execute(() -> {
+                boolean asked = false;
+                try {
+                    question.run();
+                    asked = true;
+                } finally {
+                    if (!asked) {
+                        notAsked.run();
+                    }
+                }
+            });
         } catch (RejectedExecutionException | OutOfMemoryError e) {
             // All are busy: at one of the next ticks.
             notAsked.run();

@@ -4,6 +4,7 @@ package io.mooncake.transfer.tcp;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.RailStatistics;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.internal.TransferBatch;
 import java.net.InetAddress;
 import java.util.ArrayList;
@@ -293,15 +294,18 @@ final class TcpPeerLink {
     }
 
     private TcpClientConnection open(Rail rail, long deadlineNanos) throws HandshakeException {
-        TcpClientConnection made = new TcpClientConnection(
-                sockets.watchdog(),
-                sockets.connect(peer, Plane.DATA, rail.host, rail.from, deadlineNanos),
-                this,
-                rail,
-                credits,
-                sockets.counters());
-        heard(System.nanoTime());
-        return made;
+        PeerChannel channel = sockets.connect(peer, Plane.DATA, rail.host, rail.from, deadlineNanos);
+        TcpClientConnection made = null;
+        try {
+            made = new TcpClientConnection(sockets.watchdog(), channel, this, rail, credits, sockets.counters());
+            heard(System.nanoTime());
+            return made;
+        } finally {
+            if (made == null) {
+                // No memory for its buffers.
+                Quietly.close(channel);
+            }
+        }
     }
 
     private void restLocked(Rail rail) {
