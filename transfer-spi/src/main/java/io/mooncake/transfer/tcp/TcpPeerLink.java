@@ -286,7 +286,7 @@ final class TcpPeerLink {
                         made.end();
                     }
                 }
-                changed.signal();
+                signalLocked();
             } finally {
                 lock.unlock();
             }
@@ -305,6 +305,15 @@ final class TcpPeerLink {
                 // No memory for its buffers.
                 Quietly.close(channel);
             }
+        }
+    }
+
+    /** A connection is to be had. With several rails all are told: who waits may have tried this one in vain, and would not pass it on. */
+    private void signalLocked() {
+        if (railed()) {
+            changed.signalAll();
+        } else {
+            changed.signal();
         }
     }
 
@@ -337,7 +346,7 @@ final class TcpPeerLink {
             if (outcome == TcpClientConnection.Outcome.RAIL_FAILED) {
                 restLocked(rail);
             }
-            changed.signal();
+            signalLocked();
         } finally {
             lock.unlock();
         }
@@ -439,7 +448,7 @@ final class TcpPeerLink {
         rail.open++;
         rail.connections.add(made);
         rail.idle.addLast(made);
-        changed.signal();
+        signalLocked();
     }
 
     /** Whether the peer answers at all, over any rail. */
