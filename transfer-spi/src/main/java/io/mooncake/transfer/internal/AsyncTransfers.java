@@ -109,14 +109,18 @@ public final class AsyncTransfers implements AutoCloseable {
         }
 
         void run(Part part) {
-            TransferStatus[] ended;
+            TransferStatus[] ended = filled(part, TransferStatus.CANCELED);
             try {
-                ended = canceled ? filled(part, TransferStatus.CANCELED) : part.run.get();
+                if (!canceled) {
+                    ended = part.run.get();
+                }
             } catch (RuntimeException e) {
                 // The engine was closed, or the memory is not registered any more: nothing was moved.
-                ended = filled(part, TransferStatus.CANCELED);
+                return;
+            } finally {
+                // After an error of this JVM too: nobody waits for a thread that has gone.
+                end(part, ended);
             }
-            end(part, ended);
         }
 
         void end(Part part, TransferStatus[] ended) {
