@@ -142,6 +142,8 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
             batch.flushDevices();
             return declined;
         } catch (RdmaFailure e) {
+            // What accesses before this one have read counts.
+            batch.flushDevices();
             if (e.isNoWay()) {
                 return new Declined(String.valueOf(e.getMessage()), true);
             }
