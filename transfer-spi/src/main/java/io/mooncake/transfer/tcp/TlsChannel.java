@@ -188,10 +188,10 @@ final class TlsChannel extends PeerChannel {
             result = engine.unwrap(wireIn, plainIn);
         }
         plainIn.flip();
-        serveProtocol();
         if (result.getStatus() == SSLEngineResult.Status.CLOSED) {
             return false;
         }
+        serveProtocol();
         requireProgress(result);
         return true;
     }
@@ -237,8 +237,12 @@ final class TlsChannel extends PeerChannel {
             } else if (status == HandshakeStatus.NEED_WRAP) {
                 synchronized (writing) {
                     if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP) {
-                        engine.wrap(nothing[0], wireOut);
+                        SSLEngineResult result = engine.wrap(nothing[0], wireOut);
                         flush();
+                        // So it is for ever once the peer has said goodbye and we have not.
+                        if (result.bytesProduced() == 0 && result.getHandshakeStatus() == HandshakeStatus.NEED_WRAP) {
+                            throw new SSLException("TLS stands still: " + result);
+                        }
                     }
                 }
             } else {
