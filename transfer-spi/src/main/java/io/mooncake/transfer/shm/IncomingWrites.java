@@ -85,6 +85,14 @@ final class IncomingWrites {
     }
 
     void start() {
+        for (int i = 0; i < MailboxDescriptor.REQUESTS; i++) {
+            // Asked before: it may have been copied already, and its source be in use again. Who waits goes by TCP.
+            long word = asks + MailboxDescriptor.request(i) + MailboxDescriptor.REQUEST_SEQUENCE;
+            long id = Math.abs(RawMemory.getLongVolatile(word));
+            if (id != 0) {
+                answer(i, id);
+            }
+        }
         RawMemory.putLongVolatile(answers + MailboxDescriptor.SERVED, 1);
         Thread thread = new Thread(this::run, "mooncake-write");
         thread.setDaemon(true);
@@ -136,13 +144,17 @@ final class IncomingWrites {
             load(request + MailboxDescriptor.entry(i));
             statuses[i] = sequence > 0 ? pull() : (byte) StatusCodes.code(TransferStatus.CANCELED);
         }
+        answer(index, id);
+        return true;
+    }
+
+    private void answer(int index, long id) {
         answered[index] = id;
         int answer = MailboxDescriptor.answer(index);
         RawMemory.put(answers + answer + MailboxDescriptor.ANSWER_STATUSES, statuses);
         RawMemory.putLongVolatile(answers + answer + MailboxDescriptor.ANSWER_SEQUENCE, id);
         RawMemory.increment(answers + answer + MailboxDescriptor.ANSWER_ALARM);
         own.file().wake(ownOffset + answer + MailboxDescriptor.ANSWER_ALARM);
-        return true;
     }
 
     private void load(long entry) {
