@@ -33,6 +33,7 @@ final class IncomingWrites {
 
     private final Services services;
     private final PeerLink link;
+    private final Uses held;
     private final SharedPage own;
     private final MappedPage theirs;
     private final int theirMailbox;
@@ -62,13 +63,21 @@ final class IncomingWrites {
     private boolean writable;
 
     /**
-     * @param own this engine's page, of which this takes over one use, and in it the mailbox for the peer
-     * @param theirs the peer's page, of which this takes over one use, and in it the mailbox for this engine
+     * @param held a use, which this takes over, that keeps both pages mapped and the own mailbox from another peer
+     * @param own this engine's page, and in it the mailbox for the peer
+     * @param theirs the peer's page, and in it the mailbox for this engine
      */
     IncomingWrites(
-            Services services, PeerLink link, SharedPage own, int ownMailbox, MappedPage theirs, int theirMailbox) {
+            Services services,
+            PeerLink link,
+            Uses held,
+            SharedPage own,
+            int ownMailbox,
+            MappedPage theirs,
+            int theirMailbox) {
         this.services = services;
         this.link = link;
+        this.held = held;
         this.own = own;
         this.theirs = theirs;
         this.theirMailbox = theirMailbox;
@@ -122,8 +131,7 @@ final class IncomingWrites {
             }
         } finally {
             RawMemory.putLongVolatile(answers + MailboxDescriptor.SERVED, 0);
-            own.uses().release();
-            theirs.uses().release();
+            held.release();
         }
     }
 

@@ -69,6 +69,11 @@ final class OutgoingWrites {
         });
     }
 
+    /** Who has a use keeps the mailbox and both pages. */
+    Uses uses() {
+        return uses;
+    }
+
     /** No new requests; those under way end soon. */
     void end() {
         uses.end();

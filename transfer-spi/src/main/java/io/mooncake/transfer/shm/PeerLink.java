@@ -153,12 +153,14 @@ final class PeerLink {
             return;
         }
         if (use(from, own)) {
-            outgoing = new OutgoingWrites(own, ownMailbox, from, theirMailbox);
-        }
-        if (outgoing != null && use(from, own)) {
-            IncomingWrites started = new IncomingWrites(services, this, own, ownMailbox, from, theirMailbox);
-            started.start();
-            incoming = started;
+            OutgoingWrites writes = new OutgoingWrites(own, ownMailbox, from, theirMailbox);
+            outgoing = writes;
+            if (writes.uses().acquire()) {
+                IncomingWrites started =
+                        new IncomingWrites(services, this, writes.uses(), own, ownMailbox, from, theirMailbox);
+                started.start();
+                incoming = started;
+            }
         }
     }
 
