@@ -91,8 +91,13 @@ final class OutgoingWrites {
         }
     }
 
+    /** The mailbox may have become another peer's: whom it names is looked at as well. */
     private boolean serves() {
-        return RawMemory.getLongVolatile(answers + MailboxDescriptor.SERVED) == 1;
+        long self = own.file().address() + SharedPageDescriptor.INCARNATION;
+        return RawMemory.getLongVolatile(answers + MailboxDescriptor.SERVED) == 1
+                && RawMemory.getLongVolatile(answers + MailboxDescriptor.PEER) == RawMemory.getLongVolatile(self)
+                && RawMemory.getLongVolatile(answers + MailboxDescriptor.PEER + 8)
+                        == RawMemory.getLongVolatile(self + 8);
     }
 
     /** Waits until nothing that was given up is under way at the peer; false when the batch is over before. */

@@ -112,6 +112,12 @@ final class Prober implements AutoCloseable {
                 again = NEVER_NANOS;
             } else if (answer.page() == null) {
                 reason = link.attached() ? "" : "the peer shares no memory";
+            } else if (mapsUs && link.outdated(answer.page().mailbox())) {
+                // What it asks and answers goes by another mailbox now: the next probe starts anew.
+                links.remove(peer.incarnation(), link);
+                link.end();
+                reason = "the peer has begun anew";
+                again = 0;
             } else {
                 reason = link.attached() ? "" : map(link, answer.page());
                 if (mapsUs) {
