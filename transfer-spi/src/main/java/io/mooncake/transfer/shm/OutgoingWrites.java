@@ -241,8 +241,9 @@ final class OutgoingWrites {
                 continue;
             }
             if (uses.ended() || over(batch)) {
-                withdraw(request);
-                return over(batch) ? Outcome.OVER : Outcome.NOT_SERVED;
+                // While the peer may still read the source the range goes no other way, which might overtake it.
+                boolean quiet = withdraw(request);
+                return quiet && !over(batch) ? Outcome.NOT_SERVED : Outcome.OVER;
             }
             long left = batch.deadlineNanos() - System.nanoTime();
             theirs.file().awaitChange(theirOffset + alarm, seen, Math.min(SLEEP_NANOS, left));
@@ -254,8 +255,8 @@ final class OutgoingWrites {
         }
     }
 
-    /** Gives a request up: waits a moment until the peer says that it is off the source. */
-    private void withdraw(int request) {
+    /** Gives a request up: waits a moment until the peer says that it is off the source; whether it has. */
+    private boolean withdraw(int request) {
         RawMemory.putLongVolatile(
                 asks + MailboxDescriptor.request(request) + MailboxDescriptor.REQUEST_SEQUENCE, -sequences[request]);
         ring();
@@ -264,11 +265,11 @@ final class OutgoingWrites {
         while (true) {
             int seen = RawMemory.getIntVolatile(answers + alarm);
             boolean serves = serves();
-            if (answered(request) || !serves) {
-                give(1 << request);
-                return;
-            }
             long left = until - System.nanoTime();
+            if (answered(request) || !serves || (left <= 0 && !theirs.file().ownerAlive())) {
+                give(1 << request);
+                return true;
+            }
             if (left <= 0) {
                 break;
             }
@@ -277,7 +278,7 @@ final class OutgoingWrites {
         while (true) {
             int now = abandoned.get();
             if (abandoned.compareAndSet(now, now | 1 << request)) {
-                return;
+                return false;
             }
         }
     }
