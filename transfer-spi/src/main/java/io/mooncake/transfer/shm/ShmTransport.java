@@ -159,8 +159,7 @@ public final class ShmTransport implements Transport {
             link = links.get(peer.incarnation());
         }
         if (link != null && link.attached()) {
-            // Memory of a device is nothing that the peer could map.
-            OutgoingWrites writes = batch.write() && !batch.staged() ? link.outgoing() : null;
+            OutgoingWrites writes = batch.write() ? link.outgoing() : null;
             if (writes != null) {
                 write(writes, batch);
             } else if (!batch.write() && read(peer, link, batch)) {
@@ -315,6 +314,10 @@ public final class ShmTransport implements Transport {
     private void write(OutgoingWrites writes, TransferBatch batch) {
         if (!writes.awaitQuiet(batch)) {
             endOf(batch);
+            return;
+        }
+        if (batch.staged()) {
+            // Memory of a device is nothing that the peer could map.
             return;
         }
         Outgoing out = outgoing.get();
