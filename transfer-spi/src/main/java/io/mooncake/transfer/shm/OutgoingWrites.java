@@ -107,15 +107,7 @@ final class OutgoingWrites {
                 return true;
             }
             try {
-                boolean dead = !serves() || !theirs.file().ownerAlive();
-                for (int i = 0; i < MailboxDescriptor.REQUESTS; i++) {
-                    int bit = 1 << i;
-                    if ((abandoned.get() & bit) != 0 && (dead || answered(i))) {
-                        if ((abandoned.getAndUpdate(mask -> mask & ~bit) & bit) != 0) {
-                            give(bit);
-                        }
-                    }
-                }
+                settle();
             } finally {
                 uses.release();
             }
@@ -127,6 +119,18 @@ final class OutgoingWrites {
             }
         }
         return true;
+    }
+
+    /** Frees what was given up and is quiet. One thread at a time: so what looks quiet is no later request. */
+    private synchronized void settle() {
+        for (int i = 0; i < MailboxDescriptor.REQUESTS; i++) {
+            int bit = 1 << i;
+            boolean givenUp = (abandoned.get() & bit) != 0;
+            if (givenUp && (answered(i) || !serves() || !theirs.file().ownerAlive())) {
+                abandoned.getAndUpdate(mask -> mask & ~bit);
+                give(bit);
+            }
+        }
     }
 
     /** Whether nobody waits for the batch any more. */
