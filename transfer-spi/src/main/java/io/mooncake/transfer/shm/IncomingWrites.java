@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.shm;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
@@ -105,7 +106,13 @@ final class IncomingWrites {
         RawMemory.putLongVolatile(answers + MailboxDescriptor.SERVED, 1);
         Thread thread = new Thread(this::run, "mooncake-write");
         thread.setDaemon(true);
-        thread.start();
+        try {
+            thread.start();
+        } catch (OutOfMemoryError e) {
+            RawMemory.putLongVolatile(answers + MailboxDescriptor.SERVED, 0);
+            held.release();
+            throw new MooncakeException(MooncakeException.Code.EXHAUSTED, "no thread for writes by shared memory", e);
+        }
     }
 
     /** Ends it; when this returns nothing of the peer's is written any more. */
