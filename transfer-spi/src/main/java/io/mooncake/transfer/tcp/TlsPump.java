@@ -45,8 +45,8 @@ final class TlsPump {
             java.nio.channels.WritableByteChannel to,
             PeerChannel wire,
             SocketChannel inner) {
-        ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER_BYTES);
         try {
+            ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER_BYTES);
             while (from.read(buffer.clear()) >= 0) {
                 buffer.flip();
                 while (buffer.hasRemaining()) {
