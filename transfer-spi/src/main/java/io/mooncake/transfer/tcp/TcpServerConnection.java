@@ -7,6 +7,7 @@ import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.DeviceMemory;
 import io.mooncake.transfer.internal.MovingView;
+import io.mooncake.transfer.internal.RawMemory;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.tcp.TcpFrameDescriptor.Request;
@@ -285,6 +286,7 @@ final class TcpServerConnection extends WatchedChannel {
             respond(TransferStatus.COMPLETED, request.accessLength);
             flush(payload);
         }
+        RawMemory.loadFence();
         sent(ended(region));
     }
 
