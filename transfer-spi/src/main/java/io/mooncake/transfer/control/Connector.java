@@ -66,6 +66,9 @@ final class Connector {
                                 DEVICE_FAILED -> MooncakeException.Code.PEER_UNREACHABLE;
                     };
             loop.post(() -> outcome.connected(null, failure(code, String.valueOf(e.getMessage()))));
+        } catch (RuntimeException | OutOfMemoryError e) {
+            // Whoever asked waits for an outcome before it tries again.
+            loop.post(() -> outcome.connected(null, failure(MooncakeException.Code.EXHAUSTED, e.toString())));
         }
     }
 
