@@ -37,6 +37,7 @@ final class IncomingWrites {
     private final Uses held;
     private final SharedPage own;
     private final MappedPage theirs;
+    private final int ownMailbox;
     private final int theirMailbox;
     private final long theirOffset;
     private final long ownOffset;
@@ -81,6 +82,7 @@ final class IncomingWrites {
         this.held = held;
         this.own = own;
         this.theirs = theirs;
+        this.ownMailbox = ownMailbox;
         this.theirMailbox = theirMailbox;
         this.ownOffset = SharedPageDescriptor.mailbox(ownMailbox);
         this.theirOffset = SharedPageDescriptor.mailbox(theirMailbox);
@@ -150,7 +152,8 @@ final class IncomingWrites {
         boolean forUs = RawMemory.getLongVolatile(asks + MailboxDescriptor.PEER)
                         == services.incarnation.getMostSignificantBits()
                 && RawMemory.getLongVolatile(asks + MailboxDescriptor.PEER + 8)
-                        == services.incarnation.getLeastSignificantBits();
+                        == services.incarnation.getLeastSignificantBits()
+                && RawMemory.getLongVolatile(asks + MailboxDescriptor.BOUND) == ownMailbox;
         if (id == 0 || id == answered[index] || !forUs) {
             return false;
         }

@@ -11,6 +11,8 @@ package io.mooncake.transfer.shm;
  *    16  doorbell                          i32            0  sequence                             i64
  *    24  1 while the peer is served        i64            8  entries, 1..32                       i64
  *                                                        64 + 104 e  entry e
+ *    32  mailbox of the peer that its
+ *        answers are read from, or -1      i64
  *   answer j at 64 + 64 j, j in 0..3
  *     0  sequence of the request           i64        entry
  *     8  alarm                             i32            0  region of the handle  i32    4  source's region       i32
@@ -24,6 +26,7 @@ package io.mooncake.transfer.shm;
  * Publication: a request's entries are written before its sequence, which is positive and never comes twice in a mailbox; then the doorbell
  * is raised. An answer's statuses are written before its sequence; then the alarm is raised. Who asked and does not wait any more negates
  * the sequence, and the peer stops between two pieces and answers all the same: an answer is the word that it reads the source no longer.
+ * A request is served by that mailbox alone from which its answer is read.
  */
 final class MailboxDescriptor {
     /** Requests to a peer at a time. */
@@ -36,6 +39,7 @@ final class MailboxDescriptor {
     static final int PEER = 0;
     static final int DOORBELL = 16;
     static final int SERVED = 24;
+    static final int BOUND = 32;
 
     static final int ANSWER_SEQUENCE = 0;
     static final int ANSWER_ALARM = 8;

@@ -62,6 +62,7 @@ final class OutgoingWrites {
         for (int i = 0; i < sequences.length; i++) {
             sequences[i] = ThreadLocalRandom.current().nextLong(1L << 40, 1L << 60);
         }
+        RawMemory.putLongVolatile(asks + MailboxDescriptor.BOUND, theirMailbox);
         this.uses = new Uses(() -> {
             own.free(ownMailbox);
             own.uses().release();
@@ -236,15 +237,12 @@ final class OutgoingWrites {
                 return Outcome.ANSWERED;
             }
             // It answers before it says that it serves no more: so it reads nothing any more, and has not finished.
-            if (!serves) {
-                give(1 << request);
-                return Outcome.NOT_SERVED;
-            }
-            if (turn < SPINS) {
+            // What it has not begun is withdrawn all the same, for it may serve anew in a moment.
+            if (serves && turn < SPINS) {
                 Thread.onSpinWait();
                 continue;
             }
-            if (uses.ended() || over(batch)) {
+            if (!serves || uses.ended() || over(batch)) {
                 // While the peer may still read the source the range goes no other way, which might overtake it.
                 boolean quiet = withdraw(request);
                 return quiet && !over(batch) ? Outcome.NOT_SERVED : Outcome.OVER;

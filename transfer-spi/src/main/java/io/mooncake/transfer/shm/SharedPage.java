@@ -57,6 +57,7 @@ final class SharedPage implements AutoCloseable {
                     RawMemory.putLongVolatile(mailbox + MailboxDescriptor.answer(j), 0);
                 }
                 RawMemory.putLongVolatile(mailbox + MailboxDescriptor.SERVED, 0);
+                RawMemory.putLongVolatile(mailbox + MailboxDescriptor.BOUND, -1);
                 RawMemory.putLongVolatile(mailbox + MailboxDescriptor.PEER, peer.getMostSignificantBits());
                 RawMemory.putLongVolatile(mailbox + MailboxDescriptor.PEER + 8, peer.getLeastSignificantBits());
                 return i;
