@@ -61,6 +61,7 @@ final class TcpClientConnection extends WatchedChannel {
     private long sampleNanos;
     /** Whether it may have died unseen while it was idle; of whoever has checked it out. */
     private boolean idled;
+
     private boolean heard;
     private @Nullable TransferStatus uncredited;
 

@@ -25,8 +25,7 @@ final class AsyncTransfersTest {
             TransferStatus[] completed = {TransferStatus.COMPLETED};
             AsyncTransfers.Part sound = new AsyncTransfers.Part(new int[] {0}, new TransferBatch(), () -> completed);
             TransferTicket ticket = transfers.start(1, List.of(sound));
-            assertThat(ticket.await(Deadline.ofMillis(20_000)).orElseThrow())
-                    .containsExactly(TransferStatus.COMPLETED);
+            assertThat(ticket.await(Deadline.ofMillis(20_000)).orElseThrow()).containsExactly(TransferStatus.COMPLETED);
         }
     }
 }

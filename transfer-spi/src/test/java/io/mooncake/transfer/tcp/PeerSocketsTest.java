@@ -40,9 +40,8 @@ final class PeerSocketsTest {
                         .hasCauseInstanceOf(HandshakeException.class);
             }
             assertThatThrownBy(() -> sockets.connect(peer, Plane.DATA, System.nanoTime() + HOUR))
-                    .isInstanceOfSatisfying(
-                            HandshakeException.class,
-                            e -> assertThat(e.status()).isEqualTo(TransferStatus.PEER_UNREACHABLE));
+                    .isInstanceOfSatisfying(HandshakeException.class, e -> assertThat(e.status())
+                            .isEqualTo(TransferStatus.PEER_UNREACHABLE));
         }
     }
 }

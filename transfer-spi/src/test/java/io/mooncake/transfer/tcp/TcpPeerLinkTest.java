@@ -66,8 +66,7 @@ final class TcpPeerLinkTest {
         Thread.currentThread().interrupt();
         assertThatThrownBy(() -> link.checkOut(true, batch()))
                 .isInstanceOfSatisfying(
-                        HandshakeException.class,
-                        e -> assertThat(e.status()).isEqualTo(TransferStatus.CANCELED));
+                        HandshakeException.class, e -> assertThat(e.status()).isEqualTo(TransferStatus.CANCELED));
         assertThat(Thread.interrupted()).isTrue();
         assertThat(link.statistics()).noneMatch(RailStatistics::resting);
     }
