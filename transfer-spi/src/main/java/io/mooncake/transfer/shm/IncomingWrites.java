@@ -2,6 +2,7 @@
 package io.mooncake.transfer.shm;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
@@ -62,6 +63,7 @@ final class IncomingWrites {
     private long offset;
     private long length;
     private long sourceOffset;
+    private @Nullable RefusalCause refusal;
     private boolean writable;
 
     /**
@@ -193,6 +195,7 @@ final class IncomingWrites {
     /** The code for the entry that was loaded. */
     private byte pull() {
         @Nullable TransferStatus status = TransferStatus.REFUSED;
+        refusal = RefusalCause.REGION;
         Region region = services.regions.find(regionId);
         if (region != null && region.acquire()) {
             try {
@@ -219,8 +222,8 @@ final class IncomingWrites {
         if (status == TransferStatus.COMPLETED) {
             services.counters.requestsServed.increment();
             services.counters.bytesReceived.add(length);
-        } else {
-            services.counters.requestsRefused.increment();
+        } else if (refusal != null) {
+            services.counters.refused(refusal);
         }
         return (byte) StatusCodes.code(status);
     }
@@ -232,6 +235,7 @@ final class IncomingWrites {
                 && length <= handleLength
                 && offset <= handleLength - length;
         if (!inside || !writable) {
+            refusal = inside ? RefusalCause.RIGHTS : RefusalCause.RANGE;
             return TransferStatus.REFUSED;
         }
         boolean granted = !services.checks.capability()
@@ -244,19 +248,27 @@ final class IncomingWrites {
                         handleLength,
                         expiresAtNanos,
                         capability);
-        return granted ? stillGranted(region) : TransferStatus.REFUSED;
+        if (!granted) {
+            refusal = RefusalCause.FORGED;
+            return TransferStatus.REFUSED;
+        }
+        return stillGranted(region);
     }
 
     private TransferStatus stillGranted(Region region) {
+        refusal = null;
         if (RawMemory.getLongVolatile(request + MailboxDescriptor.REQUEST_SEQUENCE) != sequence) {
             return TransferStatus.CANCELED;
         }
         if (services.checks.leaseExpiry() && System.nanoTime() - expiresAtNanos >= 0) {
+            refusal = RefusalCause.EXPIRED;
             return TransferStatus.LEASE_EXPIRED;
         }
-        return services.checks.generation() && !region.current(handleOffset + offset, length, generation)
-                ? TransferStatus.STALE_GENERATION
-                : TransferStatus.COMPLETED;
+        if (services.checks.generation() && !region.current(handleOffset + offset, length, generation)) {
+            refusal = RefusalCause.STALE;
+            return TransferStatus.STALE_GENERATION;
+        }
+        return TransferStatus.COMPLETED;
     }
 
     /** The source's region with one use for the caller, or null when the range does not lie in shared memory of the peer. */
