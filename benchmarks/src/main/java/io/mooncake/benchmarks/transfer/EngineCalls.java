@@ -3,6 +3,7 @@ package io.mooncake.benchmarks.transfer;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.PreparedRead;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.RemoteLease;
 import io.mooncake.transfer.TransferEngine;
@@ -19,6 +20,7 @@ import java.util.List;
 final class EngineCalls {
     private static final int KEYS_A_LEASE = 4_096;
     private static final long FRESH_NANOS = 30_000_000_000L;
+    private static final long DEADLINE_NANOS = 60_000_000_000L;
 
     private final TransferEngine engine;
     private final PeerAddress peer;
@@ -27,7 +29,7 @@ final class EngineCalls {
     private List<Object> prepared = List.of();
     private long preparedAt;
     private Stopwatch.Call call = turn -> {};
-    private Deadline deadline = Deadline.ofMillis(1);
+    private long deadlineNanos;
 
     EngineCalls(TransferEngine engine, PeerAddress peer, BenchMemory memory) {
         this.engine = engine;
@@ -37,7 +39,7 @@ final class EngineCalls {
 
     /** A call that moves {@code batch} ranges of {@code size} bytes, those of turn after turn. */
     Stopwatch.Call prepare(Operation operation, long size, int batch, int spots, long stride) {
-        deadline = Deadline.ofMillis(60_000);
+        deadlineNanos = System.nanoTime() + DEADLINE_NANOS;
         List<Object> wanted = List.of(operation, size, batch, spots, stride);
         if (!wanted.equals(prepared) || System.nanoTime() - preparedAt > FRESH_NANOS) {
             preparedAt = System.nanoTime();
@@ -74,20 +76,22 @@ final class EngineCalls {
                 grouped[group][i] = handles[spot];
             }
         }
+        TransferStatus[] statuses = new TransferStatus[batch];
         return turn -> {
             int group = (int) (turn % groups);
-            requireCompleted(
-                    write
-                            ? engine.batchTransferSyncWrite(peer, addresses[group], grouped[group], sizes, deadline)
-                            : engine.batchTransferSyncRead(peer, addresses[group], grouped[group], sizes, deadline));
+            if (write) {
+                engine.batchTransferSyncWrite(peer, addresses[group], grouped[group], sizes, statuses, deadlineNanos);
+            } else {
+                engine.batchTransferSyncRead(peer, addresses[group], grouped[group], sizes, statuses, deadlineNanos);
+            }
+            requireCompleted(statuses);
         };
     }
 
     private Stopwatch.Call leased(long size, int batch, int spots, long stride) {
         // Groups must not straddle leases.
         int aLease = KEYS_A_LEASE / batch * batch;
-        List<RemoteLease> ofGroup = new ArrayList<>();
-        List<List<ReadRequest>> groups = new ArrayList<>();
+        List<PreparedRead> groups = new ArrayList<>();
         for (int from = 0; from < spots; from += aLease) {
             int count = Math.min(aLease, spots - from);
             List<byte[]> keys = new ArrayList<>();
@@ -101,16 +105,14 @@ final class EngineCalls {
                 for (int i = first; i < first + batch; i++) {
                     group.add(new ReadRequest(i, memory.address + (from + i) * stride));
                 }
-                groups.add(List.copyOf(group));
-                ofGroup.add(lease);
+                groups.add(engine.prepareRead(lease, group));
             }
         }
-        RemoteLease[] leaseOf = ofGroup.toArray(RemoteLease[]::new);
-        @SuppressWarnings({"unchecked", "rawtypes"})
-        List<ReadRequest>[] requests = groups.toArray(List[]::new);
+        PreparedRead[] reads = groups.toArray(PreparedRead[]::new);
+        TransferStatus[] statuses = new TransferStatus[batch];
         return turn -> {
-            int group = (int) (turn % requests.length);
-            requireCompleted(engine.read(leaseOf[group], requests[group], deadline));
+            reads[(int) (turn % reads.length)].run(statuses, deadlineNanos);
+            requireCompleted(statuses);
         };
     }
 
