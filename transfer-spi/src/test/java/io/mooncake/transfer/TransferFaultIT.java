@@ -12,12 +12,17 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Peers that die, stop, go silent or come back as somebody else, in a JVM of their own. */
 final class TransferFaultIT {
@@ -114,6 +119,65 @@ final class TransferFaultIT {
                 assertNothingArrives();
             }
         }
+    }
+
+    /** Cut at a named point of a transfer, by the count of bytes that have arrived. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 50, 99, 100})
+    void read_sourceKilledAtAShare_endsTypedByTheDeadlineAndNothingComesLate(int percent) throws Exception {
+        boolean thorough = Boolean.getBoolean("mooncake.long");
+        long bytes = thorough ? 1L << 30 : 128L << 20;
+        int count = (int) (bytes / OwnerProcess.BLOCK);
+        long seed = Long.getLong("mooncake.seed", System.nanoTime());
+        System.out.println("read_sourceKilledAtAShare " + percent + " % mooncake.seed=" + seed);
+        Random random = new Random(seed);
+        for (int round = 0; round < (thorough ? 20 : 1); round++) {
+            try (OwnerProcess owner = owner()) {
+                assertThat(readEverything(owner, Deadline.ofMillis(10_000))).containsOnly(TransferStatus.COMPLETED);
+                long killAt = reader.statistics().bytesRead() + bytes * percent / 100;
+                long pauseNanos = random.nextInt(500_000);
+                AtomicBoolean over = new AtomicBoolean();
+                Thread killer = new Thread(() -> {
+                    while (reader.statistics().bytesRead() < killAt && !over.get()) {
+                        LockSupport.parkNanos(20_000);
+                    }
+                    LockSupport.parkNanos(pauseNanos);
+                    try {
+                        owner.kill();
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                });
+                killer.start();
+                long began = System.nanoTime();
+                TransferStatus[] statuses = readMuch(owner, count, Deadline.ofMillis(5000));
+                over.set(true);
+                long took = System.nanoTime() - began;
+                killer.join();
+                assertThat(took).isLessThan(5_000_000_000L + GRACE_NANOS);
+                assertThat(statuses)
+                        .as("round %d", round)
+                        .containsAnyOf(
+                                TransferStatus.COMPLETED, TransferStatus.PEER_UNREACHABLE, TransferStatus.TIMEOUT);
+                for (TransferStatus status : statuses) {
+                    assertThat(status)
+                            .isIn(TransferStatus.COMPLETED, TransferStatus.PEER_UNREACHABLE, TransferStatus.TIMEOUT);
+                }
+                assertNothingArrives();
+                assertThat(readMuch(owner, 1, Deadline.ofMillis(2000))).containsOnly(TransferStatus.PEER_UNREACHABLE);
+            }
+        }
+    }
+
+    /** Blocks over and over into the same memory. */
+    private TransferStatus[] readMuch(OwnerProcess owner, int count, Deadline deadline) {
+        long[] targets = new long[count];
+        long[] sizes = new long[count];
+        RemoteHandle[] handles = new RemoteHandle[count];
+        Arrays.setAll(targets, i -> memory.address + (long) (i % OwnerProcess.KEYS) * OwnerProcess.BLOCK);
+        Arrays.fill(sizes, OwnerProcess.BLOCK);
+        Arrays.fill(handles, owner.handle);
+        return reader.batchTransferSyncRead(owner.address, targets, handles, sizes, deadline);
     }
 
     private void assertNothingArrives() throws InterruptedException {
