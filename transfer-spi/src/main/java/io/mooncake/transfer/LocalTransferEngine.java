@@ -260,6 +260,21 @@ final class LocalTransferEngine implements TransferEngine {
     }
 
     @Override
+    public void revoke(int region, long offset, long length) {
+        requireOpen();
+        paths.revoke(requireRange(region, offset, length), offset, length);
+    }
+
+    private Region requireRange(int region, long offset, long length) {
+        Region found = regions.find(region);
+        if (found == null || !found.containsRange(offset, length)) {
+            throw MooncakeException.invalid(
+                    "range", region + ": " + offset + "+" + length, "inside a registered region");
+        }
+        return found;
+    }
+
+    @Override
     public void unregisterMemory(int region) {
         paths.retract(region);
         Region ending = regions.find(region);
@@ -273,11 +288,7 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public RemoteHandle issueHandle(
             UUID peer, int region, long generation, long offset, long length, boolean writable, Duration term) {
-        Region found = regions.find(region);
-        if (found == null || !found.containsRange(offset, length)) {
-            throw MooncakeException.invalid(
-                    "range", region + ": " + offset + "+" + length, "inside a registered region");
-        }
+        requireRange(region, offset, length);
         if (term.isNegative() || term.toMillis() > 60_000) {
             throw MooncakeException.invalid("term", term, "0..60 s");
         }

@@ -250,6 +250,13 @@ final class Paths {
         }
     }
 
+    /** Ends the devices' keys for a range of a region that stays. */
+    void revoke(Region region, long offset, long length) {
+        if (rdma != null && region.device() == null) {
+            rdma.revoke(region, offset, length);
+        }
+    }
+
     /** Closes the connections whose transfers touch the region. */
     void cut(Region region) {
         tcp.cut(region);

@@ -163,6 +163,17 @@ public interface TransferEngine extends AutoCloseable {
     /** How each rail to {@code peer} does over TCP; empty when nothing has been asked of it that way. */
     List<RailStatistics> rails(PeerAddress peer);
 
+    /**
+     * Takes a range back before leases on it have ended, while its region stays registered: forced eviction. The region's guard must call the
+     * range's generation old before. Accesses by TCP and shared memory then end at their next look at the guard, after at most 256 KiB; this
+     * call ends the keys that RDMA devices hold. What was granted before reads and writes nothing of the range from then on; requests of others
+     * that the same keys served are repeated by their peers.
+     *
+     * @throws io.mooncake.base.MooncakeException INVALID_ARGUMENT for a range outside of a registered region; CONFIGURATION when a device has
+     *     no new keys: the region can't be reached over RDMA any more then
+     */
+    void revoke(int region, long offset, long length);
+
     /** Ends the registration and waits until nothing can touch the memory any more. */
     void unregisterMemory(int region);
 

@@ -371,6 +371,21 @@ abstract class TransferContract {
     }
 
     @Test
+    void revoke_rangeOfARegionThatStays_endsOldGrantsAndNewOnesWork() {
+        ownerMemory.fill(1, 0, 8192);
+        RemoteHandle old = handle(0, 8192, false);
+        assertThat(read(old, 8192, 0)).isEqualTo(TransferStatus.COMPLETED);
+        ownerMemory.generation.incrementAndGet();
+        owner.revoke(ownerRegion, 0, 8192);
+        assertThat(read(old, 8192, 0)).isEqualTo(TransferStatus.STALE_GENERATION);
+        ownerMemory.fill(2, 0, 8192);
+        assertThat(read(handle(0, 8192, false), 8192, 0)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(readerMemory.holds(2, 0, 8192)).isTrue();
+        assertThatThrownBy(() -> owner.revoke(ownerRegion, SIZE, 1)).hasMessageContaining("inside a registered region");
+        assertThatThrownBy(() -> owner.revoke(99, 0, 1)).hasMessageContaining("99: 0+1");
+    }
+
+    @Test
     void batchTransferSyncRead_recycledWhileSending_isStale() {
         AtomicBoolean first = new AtomicBoolean(true);
         int region = ownerMemory.register(owner, (offset, length, generation) -> first.getAndSet(false));
