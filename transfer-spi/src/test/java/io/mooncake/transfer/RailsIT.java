@@ -105,7 +105,7 @@ final class RailsIT {
     @Test
     void rail_downMidTransfer_losesNoRequestAndComesBack() throws Exception {
         boolean exact = Boolean.getBoolean("mooncake.long");
-        int downMillis = exact ? 20_000 : 4000;
+        int downMillis = exact ? 20_000 : 6000;
         int backMillis = exact ? 14_000 : 7000;
         int beforeMillis = 2000;
         try (RailNetwork network = new RailNetwork(2, MBIT)) {
@@ -134,7 +134,8 @@ final class RailsIT {
                             .toArray()));
             assertThat(moved.failed).isZero();
             assertThat(moved.wrong).isZero();
-            assertThat(meanwhile).isGreaterThan((exact ? 0.45 : 0.35) * before);
+            // Noticing takes up to two seconds, which weigh more in the short form.
+            assertThat(meanwhile).isGreaterThan((exact ? 0.45 : 0.28) * before);
             assertThat(after).isGreaterThan((exact ? 0.95 : 0.85) * before);
         }
     }
