@@ -5,6 +5,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.Verbs;
 import io.mooncake.natives.VerbsDevice;
 import io.mooncake.natives.VerbsEvent;
+import io.mooncake.transfer.topology.Topology;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +42,8 @@ final class RdmaDevices implements AutoCloseable {
     }
 
     /**
-     * Opens what {@code config} names: all of it, one at least active; or all that are active.
+     * Opens what {@code config} names: all of it, one at least active; or those active ones that this process's memory prefers by the machine's
+     * topology, and where there are none of these, all that are active.
      *
      * @throws MooncakeException CONFIGURATION with every device's reason when there is none
      */
@@ -52,14 +54,11 @@ final class RdmaDevices implements AutoCloseable {
         boolean named = !config.devices().isEmpty();
         List<RdmaPort> opened = new ArrayList<>();
         List<String> refused = new ArrayList<>();
-        for (String name : named ? config.devices() : Verbs.devices()) {
-            if (opened.size() == RdmaConfig.MAX_DEVICES) {
-                break;
-            }
-            String reason = open(name, config, named, opened);
-            if (reason != null) {
-                refused.add(reason);
-            }
+        List<String> all = named ? config.devices() : Verbs.devices();
+        List<String> first = named ? all : preferred(all);
+        open(first, config, named, opened, refused);
+        if (opened.isEmpty()) {
+            open(all.stream().filter(name -> !first.contains(name)).toList(), config, named, opened, refused);
         }
         boolean usable = opened.stream().anyMatch(RdmaPort::active) && !(named && !refused.isEmpty());
         if (!usable) {
@@ -73,6 +72,20 @@ final class RdmaDevices implements AutoCloseable {
                     "RDMA: no usable device" + (refused.isEmpty() ? "" : ": " + String.join("; ", refused)));
         }
         return new RdmaDevices(opened);
+    }
+
+    private static List<String> preferred(List<String> all) {
+        return Topology.configured().ownRails().stream().filter(all::contains).toList();
+    }
+
+    private static void open(
+            List<String> names, RdmaConfig config, boolean named, List<RdmaPort> opened, List<String> refused) {
+        for (String name : names) {
+            String reason = opened.size() == RdmaConfig.MAX_DEVICES ? null : open(name, config, named, opened);
+            if (reason != null) {
+                refused.add(reason);
+            }
+        }
     }
 
     /** Adds the device to {@code opened}, or says why not. */

@@ -22,6 +22,9 @@ import java.util.TreeMap;
  * @param rails a preference for each NUMA node and GPU
  */
 public record Topology(List<NumaNode> numaNodes, List<Nic> nics, List<Gpu> gpus, List<RailPreference> rails) {
+    /** System property with the path of a file of overrides. */
+    public static final String FILE_PROPERTY = "mooncake.topology.file";
+
     private static final int MANAGEMENT_SHARE = 10;
     private static final int OTHER_NODE_DISTANCE = 20;
 
@@ -85,6 +88,32 @@ public record Topology(List<NumaNode> numaNodes, List<Nic> nics, List<Gpu> gpus,
                         String.join(
                                 ", ",
                                 rails.stream().map(RailPreference::location).toList())));
+    }
+
+    /**
+     * This machine's, with the overrides of the file that the system property {@value #FILE_PROPERTY} names, if it names one.
+     *
+     * @throws MooncakeException CONFIGURATION when that file is wrong
+     */
+    public static Topology configured() {
+        String file = System.getProperty(FILE_PROPERTY, "");
+        return file.isEmpty() ? read() : read().withOverrides(Path.of(file));
+    }
+
+    /**
+     * Names of the rails that are preferred by the memory of this process: of the NUMA nodes on whose processors it may run, which is where its
+     * memory comes from. A process that may run everywhere prefers those of every node.
+     */
+    public List<String> ownRails() {
+        return preferredBy(CpuNodes.allowed(numaNodes));
+    }
+
+    List<String> preferredBy(List<String> locations) {
+        return rails.stream()
+                .filter(rail -> locations.contains(rail.location()))
+                .flatMap(rail -> rail.preferred().stream())
+                .distinct()
+                .toList();
     }
 
     private static List<Nic> usable(List<Nic> nics) {

@@ -96,6 +96,23 @@ final class TopologyTest {
     }
 
     @Test
+    void preferredBy_processOnOneNode_isThatNodesRails() throws IOException {
+        bigMachine();
+        Topology topology = Topology.read(sysfs);
+        assertThat(topology.preferredBy(CpuNodes.allowed(topology.numaNodes(), "40-47")))
+                .containsExactly("mlx5_2");
+        assertThat(topology.preferredBy(CpuNodes.allowed(topology.numaNodes(), "0-3,8")))
+                .containsExactly("mlx5_0", "mlx5_1");
+        assertThat(topology.preferredBy(CpuNodes.allowed(topology.numaNodes(), "0-63")))
+                .containsExactly("mlx5_0", "mlx5_1", "mlx5_2");
+        assertThat(CpuNodes.allowed(topology.numaNodes(), "")).containsExactly("cpu:0", "cpu:1");
+        assertThat(CpuNodes.allowed(topology.numaNodes(), "x,-1,9-3")).containsExactly("cpu:0", "cpu:1");
+        assertThat(Topology.read().nics())
+                .extracting(Nic::name)
+                .containsAll(Topology.configured().ownRails());
+    }
+
+    @Test
     void rails_unknownLocation_isRefusedWithTheKnownOnes() throws IOException {
         bigMachine();
         assertThatThrownBy(() -> Topology.read(sysfs).rails("gpu:2"))
