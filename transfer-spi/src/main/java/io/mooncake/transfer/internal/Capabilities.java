@@ -54,6 +54,19 @@ public final class Capabilities {
 
         private Verifier() {}
 
+        /** Whether {@code handle} is what was issued to {@code holder}; constant-time. */
+        public boolean verify(UUID holder, RemoteHandle handle) {
+            return verify(
+                    holder,
+                    handle.region(),
+                    handle.writable(),
+                    handle.generation(),
+                    handle.offset(),
+                    handle.length(),
+                    handle.expiresAtNanos(),
+                    handle.capability());
+        }
+
         /** Whether {@code capability} is what was issued to {@code holder} over exactly these values; constant-time. */
         public boolean verify(
                 UUID holder,

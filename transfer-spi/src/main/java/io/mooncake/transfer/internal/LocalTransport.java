@@ -154,16 +154,7 @@ public final class LocalTransport implements Transport {
         if (!inside || (batch.write() && !handle.writable())) {
             return TransferStatus.REFUSED;
         }
-        if (checks.capability()
-                && !worker.verifier.verify(
-                        self,
-                        handle.region(),
-                        handle.writable(),
-                        handle.generation(),
-                        handle.offset(),
-                        handle.length(),
-                        handle.expiresAtNanos(),
-                        handle.capability())) {
+        if (checks.capability() && !worker.verifier.verify(self, handle)) {
             return TransferStatus.REFUSED;
         }
         return stillGranted(region, handle, worker.slice);

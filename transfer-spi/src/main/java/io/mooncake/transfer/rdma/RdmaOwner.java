@@ -270,16 +270,7 @@ final class RdmaOwner implements AutoCloseable {
         if (!inside || (open.write() && !handle.writable())) {
             return TransferStatus.REFUSED;
         }
-        if (checks.capability()
-                && !verifier.verify(
-                        from,
-                        handle.region(),
-                        handle.writable(),
-                        handle.generation(),
-                        handle.offset(),
-                        handle.length(),
-                        handle.expiresAtNanos(),
-                        handle.capability())) {
+        if (checks.capability() && !verifier.verify(from, handle)) {
             return TransferStatus.REFUSED;
         }
         return stillGranted(region, handle, size);

@@ -130,16 +130,7 @@ final class ShmOwner implements AutoCloseable {
         Region region = regions.find(handle.region());
         boolean granted = region != null
                 && region.containsRange(handle.offset(), handle.length())
-                && (!checks.capability()
-                        || verifier.verify(
-                                holder,
-                                handle.region(),
-                                handle.writable(),
-                                handle.generation(),
-                                handle.offset(),
-                                handle.length(),
-                                handle.expiresAtNanos(),
-                                handle.capability()))
+                && (!checks.capability() || verifier.verify(holder, handle))
                 && (!checks.generation() || region.current(handle.offset(), handle.length(), handle.generation()));
         return granted && region != null
                 ? region.generationOffset(handle.offset(), handle.length())
