@@ -233,7 +233,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 
 int cuDeviceGetPCIBusId(char *id, int length, int device) {
     int code = begin("cuDeviceGetPCIBusId", NULL);
-    snprintf(id, (size_t)length, "0000:%02x:00.0", 0x40 + device);
+    snprintf(id, (size_t)length, "0000:%02X:00.0", 0xC0 + device);
     return end(code);
 }
 

@@ -28,6 +28,11 @@ final class GpuRegion implements DeviceMemory {
     }
 
     @Override
+    public String pciAddress() {
+        return device.pciAddress();
+    }
+
+    @Override
     public boolean direct() {
         return report.path().direct();
     }

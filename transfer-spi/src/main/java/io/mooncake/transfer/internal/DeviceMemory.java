@@ -10,6 +10,9 @@ import org.jspecify.annotations.Nullable;
  * driver alone. Data plane.
  */
 public interface DeviceMemory {
+    /** Where the device sits on the bus, as sysfs names it: {@code 0000:41:00.0}. */
+    String pciAddress();
+
     /** Whether the engine's network card reaches the memory itself, so that transports which use the card may give it these addresses. */
     boolean direct();
 

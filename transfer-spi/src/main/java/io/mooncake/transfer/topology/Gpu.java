@@ -15,6 +15,11 @@ public record Gpu(int index, int numaNode, List<String> pciPath) {
         pciPath = List.copyOf(pciPath);
     }
 
+    /** Its name as a memory location: {@code gpu:N}. */
+    public String location() {
+        return "gpu:" + index;
+    }
+
     /** Its own bus address. */
     public String pciAddress() {
         return pciPath.get(pciPath.size() - 1);

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -52,7 +53,7 @@ public record Topology(List<NumaNode> numaNodes, List<Nic> nics, List<Gpu> gpus,
             rails.add(preference("cpu:" + node.id(), usable, nic -> distance(nodes, node, nic)));
         }
         for (Gpu gpu : gpus) {
-            rails.add(preference("gpu:" + gpu.index(), usable, nic -> distance(nodes, gpu, nic)));
+            rails.add(preference(gpu.location(), usable, nic -> distance(nodes, gpu, nic)));
         }
         return new Topology(nodes, nics, gpus, rails);
     }
@@ -88,6 +89,14 @@ public record Topology(List<NumaNode> numaNodes, List<Nic> nics, List<Gpu> gpus,
                         String.join(
                                 ", ",
                                 rails.stream().map(RailPreference::location).toList())));
+    }
+
+    /** The memory location of the GPU at a bus address; empty when the machine shows none there. */
+    public Optional<String> gpuLocation(String pciAddress) {
+        return gpus.stream()
+                .filter(gpu -> gpu.pciAddress().equals(pciAddress))
+                .findFirst()
+                .map(Gpu::location);
     }
 
     /**

@@ -50,6 +50,14 @@ final class TopologyTest {
     }
 
     @Test
+    void gpuLocation_busAddress_isThatOfItsRails() throws IOException {
+        bigMachine();
+        Topology topology = Topology.read(sysfs);
+        assertThat(topology.gpuLocation("0000:85:00.0")).contains("gpu:1");
+        assertThat(topology.gpuLocation("0000:04:00.0")).as("a card").isEmpty();
+    }
+
+    @Test
     void rails_portDownOrForManagement_isNone() throws IOException {
         bigMachine();
         Topology topology = Topology.read(sysfs);
