@@ -124,7 +124,7 @@ public final class LlamaModel implements AutoCloseable {
     public float[] predict(LlamaState state, int[] tokens, int to) {
         requireRange(state, tokens, to, true);
         feed(state, tokens, Math.max(state.position(), chunkStart(to)));
-        return floats(run(state, chunk(state, tokens, to), Want.LAST));
+        return floats(state, chunk(state, tokens, to), Want.LAST);
     }
 
     /**
@@ -139,7 +139,7 @@ public final class LlamaModel implements AutoCloseable {
         }
         requireMine(state);
         requireToken(position, token);
-        return floats(run(state, new int[] {token}, Want.LAST));
+        return floats(state, new int[] {token}, Want.LAST);
     }
 
     /** The logits after each of {@code tokens}, tokens x vocabulary, from an empty state. */
@@ -149,7 +149,7 @@ public final class LlamaModel implements AutoCloseable {
             requireRange(state, tokens, tokens.length, true);
             while (state.position() < tokens.length) {
                 int first = state.position();
-                float[] flat = floats(run(state, chunk(state, tokens, tokens.length), Want.ALL));
+                float[] flat = floats(state, chunk(state, tokens, tokens.length), Want.ALL);
                 for (int row = 0; first + row < state.position(); row++) {
                     int from = row * config.vocabulary();
                     rows[first + row] = Arrays.copyOfRange(flat, from, from + config.vocabulary());
@@ -171,7 +171,7 @@ public final class LlamaModel implements AutoCloseable {
             requireRange(state, tokens, tokens.length, false);
             while (state.position() < result.length) {
                 int first = state.position();
-                float[] flat = floats(run(state, chunk(state, tokens, result.length), Want.ALL));
+                float[] flat = floats(state, chunk(state, tokens, result.length), Want.ALL);
                 for (int row = 0; first + row < state.position(); row++) {
                     result[first + row] = logSoftmax(flat, row * config.vocabulary(), tokens[first + row + 1]);
                 }
@@ -273,13 +273,17 @@ public final class LlamaModel implements AutoCloseable {
         }
     }
 
-    private static float[] floats(@Nullable NDArray logits) {
-        if (logits == null) {
-            throw new MooncakeException(MooncakeException.Code.INTERNAL, "logits: none (expected: one row or more)");
-        }
-        try (logits) {
-            return logits.toFloatArray();
-        }
+    /** The same pass with its logits on the heap, read before anybody can free them. */
+    private float[] floats(LlamaState state, int[] chunk, Want want) {
+        return sharing(() -> {
+            try (NDArray logits = run(state, chunk, want)) {
+                if (logits == null) {
+                    throw new MooncakeException(
+                            MooncakeException.Code.INTERNAL, "logits: none (expected: one row or more)");
+                }
+                return logits.toFloatArray();
+            }
+        });
     }
 
     private void requireRange(LlamaState state, int[] tokens, int to, boolean atLeastOne) {

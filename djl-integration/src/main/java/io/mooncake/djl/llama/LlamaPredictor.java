@@ -39,8 +39,8 @@ final class LlamaPredictor extends PredictorShell {
             }
             int[] tokens = new int[to];
             System.arraycopy(inputs.tokens(), 0, tokens, before, inputs.tokens().length);
-            NDArray logits = join(model.rows(state, tokens, to, want), owner);
-            return new CausalLMOutput(logits, model.sharing(() -> state.handOver(owner)));
+            List<NDArray> rows = model.rows(state, tokens, to, want);
+            return model.sharing(() -> new CausalLMOutput(join(rows, owner), state.handOver(owner)));
         }
     }
 

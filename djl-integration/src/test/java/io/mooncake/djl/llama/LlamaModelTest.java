@@ -5,6 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import ai.djl.inference.Predictor;
+import ai.djl.modality.nlp.generate.CausalLMOutput;
+import ai.djl.ndarray.NDArray;
+import ai.djl.ndarray.NDList;
+import ai.djl.ndarray.NDManager;
+import ai.djl.ndarray.types.DataType;
+import ai.djl.ndarray.types.Shape;
+import ai.djl.translate.TranslateException;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.djl.FlatMemory;
 import io.mooncake.djl.TestModel;
@@ -13,13 +21,17 @@ import io.mooncake.memory.BlockLayout;
 import io.mooncake.memory.BlockWriter;
 import io.mooncake.memory.PrefixLease;
 import io.mooncake.memory.ReuseMode;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.apache.arrow.memory.ArrowBuf;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -167,33 +179,52 @@ final class LlamaModelTest {
         return logits;
     }
 
-    @Test
+    @RepeatedTest(15)
     void close_duringUse_endsTheUserWithAnError() throws Exception {
         TestModel tiny = TestModel.exact();
-        int[] tokens = tiny.prompt(new Random(TestModel.SEED), 300);
-        CountDownLatch running = new CountDownLatch(2);
-        ExecutorService threads = Executors.newFixedThreadPool(2);
-        try {
-            Runnable forever = () -> {
-                try (LlamaState state = tiny.model.newState(320)) {
-                    while (true) {
-                        state.moveTo(0);
-                        tiny.model.predict(state, tokens, tokens.length);
-                        running.countDown();
+        int[] tokens = tiny.prompt(new Random(TestModel.SEED), 3);
+        List<Callable<?>> uses = List.of(
+                () -> {
+                    try (LlamaState state = tiny.model.newState(tokens.length)) {
+                        return tiny.model.predict(state, tokens, tokens.length);
                     }
-                }
-            };
-            Future<?> first = threads.submit(forever);
-            Future<?> second = threads.submit(forever);
+                },
+                () -> tiny.model.logits(tokens),
+                () -> predictOnce(tiny.model, tokens));
+        CountDownLatch running = new CountDownLatch(uses.size());
+        ExecutorService threads = Executors.newFixedThreadPool(uses.size());
+        try {
+            List<Future<?>> users = new ArrayList<>();
+            for (Callable<?> use : uses) {
+                users.add(threads.submit(() -> {
+                    use.call();
+                    running.countDown();
+                    while (true) {
+                        use.call();
+                    }
+                }));
+            }
             running.await();
             tiny.close();
-            for (Future<?> user : new Future<?>[] {first, second}) {
+            for (Future<?> user : users) {
                 assertThatThrownBy(user::get)
                         .hasRootCauseInstanceOf(MooncakeException.class)
                         .hasMessageContaining("closed");
             }
         } finally {
             threads.shutdownNow();
+        }
+    }
+
+    private static float[] predictOnce(LlamaModel model, int[] tokens) throws TranslateException {
+        try (NDManager manager = NDManager.newBaseManager();
+                Predictor<NDList, CausalLMOutput> predictor = model.newPredictor()) {
+            long[] ids = Arrays.stream(tokens).asLongStream().toArray();
+            NDArray positions = manager.arange(0, tokens.length, 1, DataType.INT64);
+            NDArray mask = manager.ones(new Shape(1, tokens.length), DataType.INT64);
+            CausalLMOutput output = predictor.predict(
+                    new NDList(manager.create(ids, new Shape(1, tokens.length)), positions.expandDims(0), mask));
+            return output.getLogits().toFloatArray();
         }
     }
 
