@@ -54,31 +54,18 @@ public final class Capabilities {
 
         private Verifier() {}
 
-        /** Whether {@code handle} is what was issued to {@code holder}; constant-time. */
-        public boolean verify(UUID holder, RemoteHandle handle) {
-            return verify(
+        /** Whether the capability of {@code claim} is what was issued to {@code holder} over exactly its values; constant-time. */
+        public boolean verify(UUID holder, Claim claim) {
+            compute(
                     holder,
-                    handle.region(),
-                    handle.writable(),
-                    handle.generation(),
-                    handle.offset(),
-                    handle.length(),
-                    handle.expiresAtNanos(),
-                    handle.capability());
-        }
-
-        /** Whether {@code capability} is what was issued to {@code holder} over exactly these values; constant-time. */
-        public boolean verify(
-                UUID holder,
-                int region,
-                boolean writable,
-                long generation,
-                long offset,
-                long length,
-                long expiresAtNanos,
-                byte[] capability) {
-            compute(holder, region, writable, generation, offset, length, expiresAtNanos, expected);
-            return MessageDigest.isEqual(expected, capability);
+                    claim.region,
+                    claim.writable,
+                    claim.generation,
+                    claim.handleOffset,
+                    claim.handleLength,
+                    claim.expiresAtNanos,
+                    expected);
+            return MessageDigest.isEqual(expected, claim.capability);
         }
 
         private void compute(

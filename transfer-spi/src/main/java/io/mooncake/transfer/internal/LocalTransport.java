@@ -2,13 +2,14 @@
 package io.mooncake.transfer.internal;
 
 import io.mooncake.transfer.PeerAddress;
-import io.mooncake.transfer.RemoteHandle;
+import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.TransferBatch.Slice;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.UUID;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Transfers of an engine to itself: a copy on the calling thread, under the checks that an owner makes for a peer: region, range, rights,
@@ -22,13 +23,14 @@ public final class LocalTransport implements Transport {
 
     private final RegionRegistry regions;
     private final Capabilities capabilities;
-    private final SafetyChecks checks;
+    private final AccessCheck check;
     private final Counters counters;
     private final ThreadLocal<Worker> workers;
     private volatile boolean closed;
 
     private static final class Worker {
         final Slice slice = new Slice();
+        final Claim claim = new Claim();
         final CRC32C crc = new CRC32C();
         final MovingView view = new MovingView();
         final Capabilities.Verifier verifier;
@@ -42,7 +44,7 @@ public final class LocalTransport implements Transport {
     public LocalTransport(RegionRegistry regions, Capabilities capabilities, SafetyChecks checks, Counters counters) {
         this.regions = regions;
         this.capabilities = capabilities;
-        this.checks = checks;
+        this.check = new AccessCheck(checks);
         this.counters = counters;
         this.workers = ThreadLocal.withInitial(() -> new Worker(capabilities));
     }
@@ -77,42 +79,42 @@ public final class LocalTransport implements Transport {
                 batch.abort(TransferStatus.CANCELED);
                 return;
             }
-            TransferStatus status = move(self, batch, worker);
-            if (status == TransferStatus.COMPLETED) {
+            RefusalCause cause = move(self, batch, worker);
+            if (cause == null) {
                 counters.requestsServed.increment();
                 (batch.write() ? counters.writtenLocal : counters.readLocal).add(slice.length());
                 (batch.write() ? counters.bytesReceived : counters.bytesServed).add(slice.length());
                 batch.arrived(slice, worker.crc, worker.view);
             } else if (!closed) {
-                counters.requestsRefused.increment();
-                batch.failed(slice, status);
+                counters.refused(cause);
+                batch.failed(slice, AccessCheck.status(cause));
             }
         }
         // Closed meanwhile: as a peer would see it.
         batch.abort(TransferStatus.PEER_UNREACHABLE);
     }
 
-    private TransferStatus move(UUID self, TransferBatch batch, Worker worker) {
+    private @Nullable RefusalCause move(UUID self, TransferBatch batch, Worker worker) {
         Slice slice = worker.slice;
-        RemoteHandle handle = slice.handle();
-        Region region = regions.find(handle.region());
+        Claim claim = worker.claim.of(slice.handle(), batch.write(), slice.offset(), slice.length());
+        Region region = regions.find(claim.region);
         if (region == null || !region.acquire()) {
-            return TransferStatus.REFUSED;
+            return RefusalCause.REGION;
         }
         try {
-            TransferStatus before = authorise(self, batch, worker, region);
-            if (before != TransferStatus.COMPLETED) {
+            RefusalCause before = check.before(worker.verifier, self, region, claim);
+            if (before != null) {
                 return before;
             }
-            long owned = region.address() + handle.offset() + slice.offset();
+            long owned = region.address() + claim.start();
             DeviceMemory device = region.device();
             if (device == null) {
                 copy(batch.write(), owned, slice);
             } else if (!copyThrough(device, batch, owned, slice)) {
-                return TransferStatus.DEVICE_FAILED;
+                return RefusalCause.DEVICE;
             }
             RawMemory.loadFence();
-            return stillGranted(region, handle, slice);
+            return check.after(region, claim);
         } finally {
             region.release();
         }
@@ -146,29 +148,6 @@ public final class LocalTransport implements Transport {
         } catch (IOException e) {
             throw new IllegalStateException("a copy in memory", e);
         }
-    }
-
-    private TransferStatus authorise(UUID self, TransferBatch batch, Worker worker, Region region) {
-        RemoteHandle handle = worker.slice.handle();
-        boolean inside = region.containsRange(handle.offset(), handle.length());
-        if (!inside || (batch.write() && !handle.writable())) {
-            return TransferStatus.REFUSED;
-        }
-        if (checks.capability() && !worker.verifier.verify(self, handle)) {
-            return TransferStatus.REFUSED;
-        }
-        return stillGranted(region, handle, worker.slice);
-    }
-
-    private TransferStatus stillGranted(Region region, RemoteHandle handle, Slice slice) {
-        if (checks.leaseExpiry() && System.nanoTime() - handle.expiresAtNanos() >= 0) {
-            return TransferStatus.LEASE_EXPIRED;
-        }
-        if (checks.generation()
-                && !region.current(handle.offset() + slice.offset(), slice.length(), handle.generation())) {
-            return TransferStatus.STALE_GENERATION;
-        }
-        return TransferStatus.COMPLETED;
     }
 
     /** A copy leaves memory within microseconds; the batch that it belongs to ends by its deadline. */

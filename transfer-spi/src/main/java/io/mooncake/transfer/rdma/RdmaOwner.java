@@ -5,9 +5,12 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.VerbsDevice;
 import io.mooncake.natives.VerbsQueuePair;
 import io.mooncake.transfer.ControlPlane;
+import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.Claim;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.DeviceMemory;
 import io.mooncake.transfer.internal.Region;
@@ -65,7 +68,7 @@ final class RdmaOwner implements AutoCloseable {
     private final RdmaRegions registrations;
     private final RegionRegistry regions;
     private final Capabilities capabilities;
-    private final SafetyChecks checks;
+    private final AccessCheck check;
     private final Predicate<UUID> gone;
     private final Counters counters;
     private final ConcurrentHashMap<Long, Served> served = new ConcurrentHashMap<>();
@@ -88,6 +91,10 @@ final class RdmaOwner implements AutoCloseable {
         Access(Open open) {
             this.open = open;
             this.held = new Region[open.handles().length];
+        }
+
+        Claim claim(int index) {
+            return new Claim().of(open.handles()[index], open.write(), 0, open.sizes()[index]);
         }
 
         boolean touches(Region region) {
@@ -124,7 +131,7 @@ final class RdmaOwner implements AutoCloseable {
         this.registrations = registrations;
         this.regions = regions;
         this.capabilities = capabilities;
-        this.checks = checks;
+        this.check = new AccessCheck(checks);
         this.gone = gone;
         this.counters = counters;
         this.janitor = new ScheduledThreadPoolExecutor(1, task -> {
@@ -192,11 +199,9 @@ final class RdmaOwner implements AutoCloseable {
         Capabilities.Verifier verifier = capabilities.verifier();
         for (int i = 0; i < open.handles().length; i++) {
             Grant grant = grant(from, access, i, rails, verifier);
-            if (grant.status() != TransferStatus.COMPLETED) {
-                if (grant.status() != RdmaAccess.NOT_THIS_WAY) {
-                    counters.requestsRefused.increment();
-                }
-            } else if (checks.leaseExpiry() && open.handles()[i].expiresAtNanos() - end < 0) {
+            if (grant.status() == TransferStatus.COMPLETED
+                    && check.checks().leaseExpiry()
+                    && open.handles()[i].expiresAtNanos() - end < 0) {
                 end = open.handles()[i].expiresAtNanos();
             }
             grants.add(grant);
@@ -239,17 +244,22 @@ final class RdmaOwner implements AutoCloseable {
         RemoteHandle handle = access.open.handles()[index];
         Region region = regions.find(handle.region());
         if (region == null || !region.acquire()) {
-            return Grant.refused(TransferStatus.REFUSED);
+            return refused(RefusalCause.REGION);
         }
-        TransferStatus status = authorise(from, access.open, index, region, verifier);
-        int[] keys = status == TransferStatus.COMPLETED ? keys(region, access.open, index, rails) : null;
+        RefusalCause cause = check.before(verifier, from, region, access.claim(index));
+        int[] keys = cause == null ? keys(region, access.open, index, rails) : null;
         if (keys == null || keys.length > RdmaFrameDescriptor.MAX_KEYS) {
             region.release();
-            return Grant.refused(status == TransferStatus.COMPLETED ? RdmaAccess.NOT_THIS_WAY : status);
+            return cause == null ? Grant.refused(RdmaAccess.NOT_THIS_WAY) : refused(cause);
         }
         access.held[index] = region;
         long piece = registrations.pieceBytes();
-        return new Grant(status, region.address() + handle.offset(), piece - handle.offset() % piece, piece, keys);
+        return new Grant(
+                TransferStatus.COMPLETED,
+                region.address() + handle.offset(),
+                piece - handle.offset() % piece,
+                piece,
+                keys);
     }
 
     private int @Nullable [] keys(Region region, Open open, int index, int[] rails) {
@@ -263,27 +273,9 @@ final class RdmaOwner implements AutoCloseable {
         }
     }
 
-    private TransferStatus authorise(UUID from, Open open, int index, Region region, Capabilities.Verifier verifier) {
-        RemoteHandle handle = open.handles()[index];
-        long size = open.sizes()[index];
-        boolean inside = region.containsRange(handle.offset(), handle.length()) && size >= 1 && size <= handle.length();
-        if (!inside || (open.write() && !handle.writable())) {
-            return TransferStatus.REFUSED;
-        }
-        if (checks.capability() && !verifier.verify(from, handle)) {
-            return TransferStatus.REFUSED;
-        }
-        return stillGranted(region, handle, size);
-    }
-
-    private TransferStatus stillGranted(Region region, RemoteHandle handle, long size) {
-        if (checks.leaseExpiry() && System.nanoTime() - handle.expiresAtNanos() >= 0) {
-            return TransferStatus.LEASE_EXPIRED;
-        }
-        if (checks.generation() && !region.current(handle.offset(), size, handle.generation())) {
-            return TransferStatus.STALE_GENERATION;
-        }
-        return TransferStatus.COMPLETED;
+    private Grant refused(RefusalCause cause) {
+        counters.refused(cause);
+        return Grant.refused(AccessCheck.status(cause));
     }
 
     private byte[] close(UUID from, byte[] payload) {
@@ -308,22 +300,19 @@ final class RdmaOwner implements AutoCloseable {
         if (region == null || !moved) {
             return TransferStatus.CANCELED;
         }
-        long size = access.open.sizes()[index];
-        TransferStatus status = stillGranted(region, access.open.handles()[index], size);
+        RefusalCause cause = check.after(region, access.claim(index));
         DeviceMemory device = region.device();
-        if (status == TransferStatus.COMPLETED
-                && access.open.write()
-                && device != null
-                && !device.flushRemoteWrites()) {
-            status = TransferStatus.DEVICE_FAILED;
+        if (cause == null && access.open.write() && device != null && !device.flushRemoteWrites()) {
+            cause = RefusalCause.DEVICE;
         }
-        if (status != TransferStatus.COMPLETED) {
-            counters.requestsRefused.increment();
+        if (cause != null) {
+            counters.refused(cause);
         } else {
             counters.requestsServed.increment();
-            (access.open.write() ? counters.bytesReceived : counters.bytesServed).add(size);
+            (access.open.write() ? counters.bytesReceived : counters.bytesServed)
+                    .add(access.open.sizes()[index]);
         }
-        return status;
+        return AccessCheck.status(cause);
     }
 
     /** Ends an access that its reader did not close: first nothing can arrive any more, then the memory is let go. */

@@ -4,12 +4,13 @@ package io.mooncake.transfer.shm;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.Claim;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.RawMemory;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
-import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.StatusCodes;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -24,13 +25,14 @@ import org.jspecify.annotations.Nullable;
 final class IncomingWrites {
     private static final long SLEEP_NANOS = 200_000_000;
     private static final long STOP_NANOS = 1_000_000_000;
+    private static final byte CANCELED = (byte) StatusCodes.code(TransferStatus.CANCELED);
 
     /** What serves all peers of an engine. */
     record Services(
             UUID incarnation,
             RegionRegistry regions,
             Capabilities capabilities,
-            SafetyChecks checks,
+            AccessCheck check,
             Counters counters) {}
 
     private final Services services;
@@ -47,24 +49,15 @@ final class IncomingWrites {
     private final Capabilities.Verifier verifier;
     private final long[] answered = new long[MailboxDescriptor.REQUESTS];
     private final byte[] statuses = new byte[MailboxDescriptor.ENTRIES];
-    private final byte[] capability = new byte[Capabilities.BYTES];
     private volatile boolean stopped;
     private volatile boolean copying;
 
     // The entry that is worked on.
     private long request;
     private long sequence;
-    private int regionId;
+    private final Claim claim = new Claim();
     private int sourceRegion;
-    private long generation;
-    private long handleOffset;
-    private long handleLength;
-    private long expiresAtNanos;
-    private long offset;
-    private long length;
     private long sourceOffset;
-    private @Nullable RefusalCause refusal;
-    private boolean writable;
 
     /**
      * @param held a use, which this takes over, that keeps both pages mapped and the own mailbox from another peer
@@ -162,7 +155,7 @@ final class IncomingWrites {
         long entries = RawMemory.getLong(request + MailboxDescriptor.REQUEST_ENTRIES);
         for (int i = 0; i < MailboxDescriptor.ENTRIES && i < entries; i++) {
             load(request + MailboxDescriptor.entry(i));
-            statuses[i] = sequence > 0 ? pull() : (byte) StatusCodes.code(TransferStatus.CANCELED);
+            statuses[i] = sequence > 0 ? pull() : CANCELED;
         }
         answer(index, id);
         return true;
@@ -179,129 +172,96 @@ final class IncomingWrites {
 
     private void load(long entry) {
         long both = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_REGIONS);
-        regionId = (int) both;
+        claim.region = (int) both;
         sourceRegion = (int) (both >>> Integer.SIZE);
-        generation = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_GENERATION);
-        handleOffset = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_HANDLE_OFFSET);
-        handleLength = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_HANDLE_BYTES);
-        expiresAtNanos = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_EXPIRY);
-        offset = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_OFFSET);
-        length = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_BYTES);
+        claim.generation = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_GENERATION);
+        claim.handleOffset = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_HANDLE_OFFSET);
+        claim.handleLength = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_HANDLE_BYTES);
+        claim.expiresAtNanos = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_EXPIRY);
+        claim.offset = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_OFFSET);
+        claim.length = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_BYTES);
         sourceOffset = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_SOURCE_OFFSET);
-        writable = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_RIGHTS) == 1;
-        RawMemory.get(entry + MailboxDescriptor.ENTRY_CAPABILITY, capability);
+        claim.write = true;
+        claim.writable = RawMemory.getLong(entry + MailboxDescriptor.ENTRY_RIGHTS) == 1;
+        RawMemory.get(entry + MailboxDescriptor.ENTRY_CAPABILITY, claim.capability);
     }
 
     /** The code for the entry that was loaded. */
     private byte pull() {
-        @Nullable TransferStatus status = TransferStatus.REFUSED;
-        refusal = RefusalCause.REGION;
-        Region region = services.regions.find(regionId);
-        if (region != null && region.acquire()) {
-            try {
-                status = authorise(region);
-                if (status == TransferStatus.COMPLETED) {
-                    // What passes through buffers comes by TCP.
-                    MappedSegment source = region.device() == null ? source() : null;
-                    if (source == null) {
-                        return MailboxDescriptor.NOT_SHARED;
-                    }
-                    try {
-                        status = copy(region, source);
-                    } finally {
-                        source.uses().release();
-                    }
-                }
-            } finally {
-                region.release();
+        Region region = services.regions.find(claim.region);
+        if (region == null || !region.acquire()) {
+            return refused(RefusalCause.REGION);
+        }
+        try {
+            RefusalCause cause = services.check.before(verifier, link.peer(), region, claim);
+            if (cause != null) {
+                return refused(cause);
             }
+            if (withdrawn()) {
+                return CANCELED;
+            }
+            // What passes through buffers comes by TCP.
+            MappedSegment source = region.device() == null ? source() : null;
+            if (source == null) {
+                return MailboxDescriptor.NOT_SHARED;
+            }
+            try {
+                return copy(region, source);
+            } finally {
+                source.uses().release();
+            }
+        } finally {
+            region.release();
         }
-        if (status == null) {
-            return MailboxDescriptor.NOT_SHARED;
-        }
-        if (status == TransferStatus.COMPLETED) {
-            services.counters.requestsServed.increment();
-            services.counters.bytesReceived.add(length);
-        } else if (refusal != null) {
-            services.counters.refused(refusal);
-        }
-        return (byte) StatusCodes.code(status);
     }
 
-    private TransferStatus authorise(Region region) {
-        boolean inside = region.containsRange(handleOffset, handleLength)
-                && offset >= 0
-                && length >= 1
-                && length <= handleLength
-                && offset <= handleLength - length;
-        if (!inside || !writable) {
-            refusal = inside ? RefusalCause.RIGHTS : RefusalCause.RANGE;
-            return TransferStatus.REFUSED;
-        }
-        boolean granted = !services.checks.capability()
-                || verifier.verify(
-                        link.peer(),
-                        regionId,
-                        writable,
-                        generation,
-                        handleOffset,
-                        handleLength,
-                        expiresAtNanos,
-                        capability);
-        if (!granted) {
-            refusal = RefusalCause.FORGED;
-            return TransferStatus.REFUSED;
-        }
-        return stillGranted(region);
+    private byte refused(RefusalCause cause) {
+        services.counters.refused(cause);
+        return (byte) StatusCodes.code(AccessCheck.status(cause));
     }
 
-    private TransferStatus stillGranted(Region region) {
-        refusal = null;
-        if (RawMemory.getLongVolatile(request + MailboxDescriptor.REQUEST_SEQUENCE) != sequence) {
-            return TransferStatus.CANCELED;
-        }
-        if (services.checks.leaseExpiry() && System.nanoTime() - expiresAtNanos >= 0) {
-            refusal = RefusalCause.EXPIRED;
-            return TransferStatus.LEASE_EXPIRED;
-        }
-        if (services.checks.generation() && !region.current(handleOffset + offset, length, generation)) {
-            refusal = RefusalCause.STALE;
-            return TransferStatus.STALE_GENERATION;
-        }
-        return TransferStatus.COMPLETED;
+    /** Whether the peer has taken the request back. */
+    private boolean withdrawn() {
+        return RawMemory.getLongVolatile(request + MailboxDescriptor.REQUEST_SEQUENCE) != sequence;
     }
 
     /** The source's region with one use for the caller, or null when the range does not lie in shared memory of the peer. */
     private @Nullable MappedSegment source() {
         MappedSegment known = link.acquire(sourceRegion);
         MappedSegment segment = known == null ? link.map(sourceRegion) : known;
-        if (segment == null || (segment.containsRange(sourceOffset, length) && segment.registered())) {
+        if (segment == null || (segment.containsRange(sourceOffset, claim.length) && segment.registered())) {
             return segment;
         }
         segment.uses().release();
         return null;
     }
 
-    /** The outcome, or null when it was stopped. */
-    private @Nullable TransferStatus copy(Region region, MappedSegment source) {
+    /** The code of the outcome. */
+    private byte copy(Region region, MappedSegment source) {
         long from = source.address() + sourceOffset;
-        long to = region.address() + handleOffset + offset;
+        long to = region.address() + claim.start();
+        long length = claim.length;
         for (long at = 0; at < length; at += Copier.PIECE_BYTES) {
             // Looked at after copying is set, and who stops looks at copying after stopped is.
             copying = true;
             try {
                 if (stopped) {
-                    return null;
+                    return MailboxDescriptor.NOT_SHARED;
                 }
                 RawMemory.copy(from + at, to + at, Math.min(Copier.PIECE_BYTES, length - at));
             } finally {
                 copying = false;
             }
-            TransferStatus status = stillGranted(region);
-            if (status != TransferStatus.COMPLETED) {
-                return status;
+            if (withdrawn()) {
+                return CANCELED;
+            }
+            RefusalCause cause = services.check.after(region, claim);
+            if (cause != null) {
+                return refused(cause);
             }
         }
-        return TransferStatus.COMPLETED;
+        services.counters.requestsServed.increment();
+        services.counters.bytesReceived.add(length);
+        return (byte) StatusCodes.code(TransferStatus.COMPLETED);
     }
 }

@@ -5,7 +5,9 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.PublishedGuard;
 import io.mooncake.transfer.RemoteHandle;
+import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.Claim;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -29,7 +31,7 @@ final class ShmOwner implements AutoCloseable {
     private final UUID incarnation;
     private final RegionRegistry regions;
     private final Capabilities capabilities;
-    private final SafetyChecks checks;
+    private final AccessCheck check;
     private volatile @Nullable SharedPage page;
     private boolean closed;
 
@@ -37,7 +39,7 @@ final class ShmOwner implements AutoCloseable {
         this.incarnation = incarnation;
         this.regions = regions;
         this.capabilities = capabilities;
-        this.checks = checks;
+        this.check = new AccessCheck(checks);
     }
 
     /** Whether peers may map something. */
@@ -128,11 +130,9 @@ final class ShmOwner implements AutoCloseable {
 
     private long generationOffset(UUID holder, RemoteHandle handle, Capabilities.Verifier verifier) {
         Region region = regions.find(handle.region());
-        boolean granted = region != null
-                && region.containsRange(handle.offset(), handle.length())
-                && (!checks.capability() || verifier.verify(holder, handle))
-                && (!checks.generation() || region.current(handle.offset(), handle.length(), handle.generation()));
-        return granted && region != null
+        Claim claim = new Claim().of(handle, false, 0, handle.length());
+        // Looks at no byte of the region, so it need not be held.
+        return region != null && check.before(verifier, holder, region, claim) == null
                 ? region.generationOffset(handle.offset(), handle.length())
                 : PublishedGuard.NOWHERE;
     }

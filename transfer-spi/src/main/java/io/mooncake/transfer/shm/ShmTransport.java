@@ -10,6 +10,7 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.PublishedGuard;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.RawMemory;
@@ -78,7 +79,7 @@ public final class ShmTransport implements Transport {
         this.regions = regions;
         this.reads = reads;
         IncomingWrites.Services services =
-                new IncomingWrites.Services(incarnation, regions, capabilities, checks, counters);
+                new IncomingWrites.Services(incarnation, regions, capabilities, new AccessCheck(checks), counters);
         this.prober = new Prober(control, owner, services, links, gone);
         control.handle(Prober.ATTACH_SERVICE, this::attach);
         control.handle(Prober.OPEN_SERVICE, owner::open);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.tcp;
 
+import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.Quietly;
@@ -38,7 +39,7 @@ final class OwnerSide {
     private final Watchdog watchdog;
     private final RegionRegistry regions;
     private final Capabilities capabilities;
-    private final SafetyChecks checks;
+    private final AccessCheck check;
     private final Counters counters;
     private final Turnstile turnstile =
             new Turnstile(Math.max(MIN_PLACES, 2 * Runtime.getRuntime().availableProcessors()));
@@ -55,7 +56,7 @@ final class OwnerSide {
         this.watchdog = watchdog;
         this.regions = regions;
         this.capabilities = capabilities;
-        this.checks = checks;
+        this.check = new AccessCheck(checks);
         this.counters = counters;
     }
 
@@ -71,8 +72,8 @@ final class OwnerSide {
         return capabilities;
     }
 
-    SafetyChecks checks() {
-        return checks;
+    AccessCheck check() {
+        return check;
     }
 
     Counters counters() {

@@ -3,6 +3,7 @@ package io.mooncake.transfer.tcp;
 
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.Claim;
 import io.mooncake.transfer.internal.StatusCodes;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
@@ -63,17 +64,13 @@ final class TcpFrameDescriptor {
 
     /** A decoded request; mutable, one for each connection. */
     static final class Request {
-        boolean write;
-        boolean writable;
         long sequence;
-        int region;
-        int accessLength;
-        long generation;
-        long handleOffset;
-        long handleLength;
-        long expiresAtNanos;
-        long accessOffset;
-        final byte[] capability = new byte[CAPABILITY_BYTES];
+        final Claim claim = new Claim();
+
+        /** Bytes to move; an int on the wire. */
+        int length() {
+            return (int) claim.length;
+        }
     }
 
     /** Writes a request at the position of {@code target} and advances it. */
@@ -109,21 +106,22 @@ final class TcpFrameDescriptor {
         }
         int operation = source.get(at + 5);
         int rights = source.getShort(at + 6);
-        into.write = operation == WRITE;
-        into.writable = rights == 1;
+        Claim claim = into.claim;
         into.sequence = source.getLong(at + 8);
-        into.region = source.getInt(at + 16);
-        into.accessLength = source.getInt(at + 20);
-        into.generation = source.getLong(at + 24);
-        into.handleOffset = source.getLong(at + 32);
-        into.handleLength = source.getLong(at + 40);
-        into.expiresAtNanos = source.getLong(at + 48);
-        into.accessOffset = source.getLong(at + 56);
-        source.get(at + CAPABILITY, into.capability);
+        claim.write = operation == WRITE;
+        claim.writable = rights == 1;
+        claim.region = source.getInt(at + 16);
+        claim.length = source.getInt(at + 20);
+        claim.generation = source.getLong(at + 24);
+        claim.handleOffset = source.getLong(at + 32);
+        claim.handleLength = source.getLong(at + 40);
+        claim.expiresAtNanos = source.getLong(at + 48);
+        claim.offset = source.getLong(at + 56);
+        source.get(at + CAPABILITY, claim.capability, 0, CAPABILITY_BYTES);
         return (operation == READ || operation == WRITE)
                 && (rights & ~1) == 0
-                && into.accessLength >= 1
-                && into.accessLength <= MAX_ACCESS_BYTES;
+                && claim.length >= 1
+                && claim.length <= MAX_ACCESS_BYTES;
     }
 
     /** Writes a response at the position of {@code target} and advances it. */

@@ -3,13 +3,13 @@ package io.mooncake.transfer.tcp;
 
 import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.DeviceMemory;
 import io.mooncake.transfer.internal.MovingView;
 import io.mooncake.transfer.internal.RawMemory;
 import io.mooncake.transfer.internal.Region;
-import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.tcp.TcpFrameDescriptor.Request;
 import java.io.EOFException;
 import java.io.IOException;
@@ -45,7 +45,7 @@ final class TcpServerConnection extends WatchedChannel {
     private final OwnerSide owner;
     private final UUID peer;
     private final Capabilities.Verifier verifier;
-    private final SafetyChecks checks;
+    private final AccessCheck check;
     private final Counters counters;
 
     private final ByteBuffer in = direct(BUFFERED_REQUESTS * TcpFrameDescriptor.REQUEST_BYTES);
@@ -71,7 +71,7 @@ final class TcpServerConnection extends WatchedChannel {
         this.owner = owner;
         this.peer = peer;
         this.verifier = owner.capabilities().verifier();
-        this.checks = owner.checks();
+        this.check = owner.check();
         this.counters = owner.counters();
     }
 
@@ -100,7 +100,7 @@ final class TcpServerConnection extends WatchedChannel {
                 sequence++;
                 in.position(in.position() + TcpFrameDescriptor.REQUEST_BYTES);
                 refusal = null;
-                visitor.enter(request.accessLength);
+                visitor.enter(request.length());
                 try {
                     arm(System.nanoTime() + MAX_STALL_NANOS);
                     answer();
@@ -176,17 +176,17 @@ final class TcpServerConnection extends WatchedChannel {
     }
 
     private void answer() throws IOException {
-        Region region = owner.regions().find(request.region);
+        Region region = owner.regions().find(request.claim.region);
         if (region == null || !region.acquire()) {
             refuse(RefusalCause.REGION);
             return;
         }
         touching = region;
         try {
-            RefusalCause cause = authorise(region);
+            RefusalCause cause = check.before(verifier, peer, region, request.claim);
             if (cause != null) {
                 refuse(cause);
-            } else if (request.write) {
+            } else if (request.claim.write) {
                 receive(region);
             } else {
                 send(region);
@@ -197,55 +197,9 @@ final class TcpServerConnection extends WatchedChannel {
         }
     }
 
-    private @Nullable RefusalCause authorise(Region region) {
-        boolean inside = region.containsRange(request.handleOffset, request.handleLength)
-                && request.accessOffset >= 0
-                && request.accessLength <= request.handleLength
-                && request.accessOffset <= request.handleLength - request.accessLength;
-        if (!inside) {
-            return RefusalCause.RANGE;
-        }
-        if (request.write && !request.writable) {
-            return RefusalCause.RIGHTS;
-        }
-        if (checks.capability()
-                && !verifier.verify(
-                        peer,
-                        request.region,
-                        request.writable,
-                        request.generation,
-                        request.handleOffset,
-                        request.handleLength,
-                        request.expiresAtNanos,
-                        request.capability)) {
-            return RefusalCause.FORGED;
-        }
-        return ended(region);
-    }
-
     /** Why what was granted is granted no more, or null. */
     private @Nullable RefusalCause ended(Region region) {
-        if (checks.leaseExpiry() && System.nanoTime() - request.expiresAtNanos >= 0) {
-            return RefusalCause.EXPIRED;
-        }
-        if (checks.generation()
-                && !region.current(
-                        request.handleOffset + request.accessOffset, request.accessLength, request.generation)) {
-            return RefusalCause.STALE;
-        }
-        return null;
-    }
-
-    private static TransferStatus status(@Nullable RefusalCause cause) {
-        if (cause == null) {
-            return TransferStatus.COMPLETED;
-        }
-        return switch (cause) {
-            case EXPIRED -> TransferStatus.LEASE_EXPIRED;
-            case STALE -> TransferStatus.STALE_GENERATION;
-            case DEVICE -> TransferStatus.DEVICE_FAILED;
-            case FORGED, RANGE, REGION, RIGHTS, REPLAY, MALFORMED -> TransferStatus.REFUSED;
-        };
+        return check.after(region, request.claim);
     }
 
     private void note(RefusalCause cause) {
@@ -255,10 +209,10 @@ final class TcpServerConnection extends WatchedChannel {
 
     private void refuse(RefusalCause cause) throws IOException {
         note(cause);
-        if (request.write) {
-            discard(request.accessLength);
+        if (request.claim.write) {
+            discard(request.length());
         }
-        respond(status(cause), 0);
+        respond(AccessCheck.status(cause), 0);
     }
 
     private void respond(TransferStatus status, int payloadBytes) throws IOException {
@@ -273,17 +227,16 @@ final class TcpServerConnection extends WatchedChannel {
             send(region, region.device());
             return;
         }
-        ByteBuffer payload =
-                view.at(region.address() + request.handleOffset + request.accessOffset, request.accessLength);
-        if (request.accessLength <= INLINE_BYTES) {
+        ByteBuffer payload = view.at(region.address() + request.claim.start(), request.length());
+        if (request.length() <= INLINE_BYTES) {
             if (out.remaining()
-                    < TcpFrameDescriptor.RESPONSE_BYTES + request.accessLength + TcpFrameDescriptor.TRAILER_BYTES) {
+                    < TcpFrameDescriptor.RESPONSE_BYTES + request.length() + TcpFrameDescriptor.TRAILER_BYTES) {
                 flush(null);
             }
-            respond(TransferStatus.COMPLETED, request.accessLength);
+            respond(TransferStatus.COMPLETED, request.length());
             out.put(payload);
         } else {
-            respond(TransferStatus.COMPLETED, request.accessLength);
+            respond(TransferStatus.COMPLETED, request.length());
             flush(payload);
         }
         RawMemory.loadFence();
@@ -292,24 +245,24 @@ final class TcpServerConnection extends WatchedChannel {
 
     /** As above for memory of a device, which passes through buffers; when it fails, zeros fill the answer up and the trailer says so. */
     private void send(Region region, DeviceMemory device) throws IOException {
-        long address = region.address() + request.handleOffset + request.accessOffset;
+        long address = region.address() + request.claim.start();
         boolean sound;
         try (DeviceMemory.Passage passage = device.open(System.nanoTime() + MAX_DEVICE_WAIT_NANOS)) {
             if (passage == null) {
                 refuse(RefusalCause.DEVICE);
                 return;
             }
-            respond(TransferStatus.COMPLETED, request.accessLength);
-            sound = passage.send(address, request.accessLength, this::flush);
+            respond(TransferStatus.COMPLETED, request.length());
+            sound = passage.send(address, request.length(), this::flush);
         }
         sent(sound ? ended(region) : RefusalCause.DEVICE);
     }
 
     private void sent(@Nullable RefusalCause after) {
-        TcpFrameDescriptor.putTrailer(out, status(after), sequence);
+        TcpFrameDescriptor.putTrailer(out, AccessCheck.status(after), sequence);
         if (after == null) {
             counters.requestsServed.increment();
-            counters.bytesServed.add(request.accessLength);
+            counters.bytesServed.add(request.length());
         } else {
             note(after);
         }
@@ -318,33 +271,33 @@ final class TcpServerConnection extends WatchedChannel {
     private void receive(Region region) throws IOException {
         arm(Math.min(
                 System.nanoTime() + MAX_STALL_NANOS,
-                checks.leaseExpiry() ? request.expiresAtNanos : Long.MAX_VALUE - 1));
-        long address = region.address() + request.handleOffset + request.accessOffset;
+                check.checks().leaseExpiry() ? request.claim.expiresAtNanos : Long.MAX_VALUE - 1));
+        long address = region.address() + request.claim.start();
         taken = 0;
         RefusalCause cause = region.device() == null
-                ? receive(region, view.at(address, request.accessLength))
+                ? receive(region, view.at(address, request.length()))
                 : receive(region, region.device(), address);
         if (cause == null) {
             cause = ended(region);
         }
         if (cause != null) {
             note(cause);
-            discard(request.accessLength - taken);
+            discard(request.length() - taken);
         } else {
             counters.requestsServed.increment();
-            counters.bytesReceived.add(request.accessLength);
+            counters.bytesReceived.add(request.length());
         }
-        respond(status(cause), 0);
+        respond(AccessCheck.status(cause), 0);
     }
 
     private @Nullable RefusalCause receive(Region region, ByteBuffer target) throws IOException {
         takeEarly(target);
-        while (target.position() < request.accessLength) {
+        while (target.position() < request.length()) {
             RefusalCause cause = ended(region);
             if (cause != null) {
                 return cause;
             }
-            takeAll(target.limit(Math.min(request.accessLength, target.position() + WRITE_PIECE_BYTES)));
+            takeAll(target.limit(Math.min(request.length(), target.position() + WRITE_PIECE_BYTES)));
         }
         return null;
     }
@@ -356,7 +309,7 @@ final class TcpServerConnection extends WatchedChannel {
                 return RefusalCause.DEVICE;
             }
             stopped = null;
-            boolean sound = passage.receive(address, request.accessLength, piece -> {
+            boolean sound = passage.receive(address, request.length(), piece -> {
                 stopped = ended(region);
                 if (stopped != null) {
                     return false;
@@ -371,7 +324,7 @@ final class TcpServerConnection extends WatchedChannel {
 
     /** Takes what of the payload came along with the request. */
     private void takeEarly(ByteBuffer target) {
-        int early = Math.min(Math.min(in.remaining(), request.accessLength - taken), target.remaining());
+        int early = Math.min(Math.min(in.remaining(), request.length() - taken), target.remaining());
         int limit = in.limit();
         target.put(in.limit(in.position() + early));
         in.limit(limit);

@@ -89,7 +89,7 @@ final class TcpFrameDescriptorTest {
     void readRequest_anyBitFlipped_isNoRequest() {
         TcpFrameDescriptor.Request request = new TcpFrameDescriptor.Request();
         assertThat(TcpFrameDescriptor.readRequest(request(), 0, request, crc)).isTrue();
-        assertThat(request.accessOffset).isEqualTo(1);
+        assertThat(request.claim.offset).isEqualTo(1);
         for (int bit = 0; bit < 100 * 8; bit++) {
             ByteBuffer frame = request();
             frame.array()[bit / 8] ^= (byte) (1 << bit % 8);
@@ -119,7 +119,7 @@ final class TcpFrameDescriptorTest {
                 frame.putInt(96, (int) crc.getValue());
             }
             if (TcpFrameDescriptor.readRequest(frame, 0, request, crc)) {
-                assertThat(request.accessLength).isBetween(1, TcpFrameDescriptor.MAX_ACCESS_BYTES);
+                assertThat(request.length()).isBetween(1, TcpFrameDescriptor.MAX_ACCESS_BYTES);
             }
             TcpFrameDescriptor.responseStatus(frame, 0, 1, 1, crc);
             TcpFrameDescriptor.trailerStatus(frame, 0, 1);

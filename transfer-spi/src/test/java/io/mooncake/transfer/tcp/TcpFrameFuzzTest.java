@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.mooncake.transfer.FuzzCorpus;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.internal.Claim;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -34,22 +35,23 @@ public final class TcpFrameFuzzTest {
         if (!TcpFrameDescriptor.readRequest(frame, 0, request, CRC)) {
             return;
         }
-        assertThat(request.accessLength).isBetween(1, TcpFrameDescriptor.MAX_ACCESS_BYTES);
-        if (request.handleOffset < 0 || request.handleLength < 1 || request.handleOffset + request.handleLength < 0) {
+        Claim claim = request.claim;
+        assertThat(request.length()).isBetween(1, TcpFrameDescriptor.MAX_ACCESS_BYTES);
+        if (claim.handleOffset < 0 || claim.handleLength < 1 || claim.handleOffset + claim.handleLength < 0) {
             // No handle has such a range; the owner refuses it when it looks at its region.
             return;
         }
         RemoteHandle handle = new RemoteHandle(
-                request.region,
-                request.generation,
-                request.handleOffset,
-                request.handleLength,
-                request.writable,
-                request.expiresAtNanos,
-                request.capability);
+                claim.region,
+                claim.generation,
+                claim.handleOffset,
+                claim.handleLength,
+                claim.writable,
+                claim.expiresAtNanos,
+                claim.capability);
         ByteBuffer again = frame(new byte[0], TcpFrameDescriptor.REQUEST_BYTES);
         TcpFrameDescriptor.putRequest(
-                again, request.write, request.sequence, handle, request.accessOffset, request.accessLength, CRC);
+                again, claim.write, request.sequence, handle, claim.offset, request.length(), CRC);
         for (int i = 0; i < 96; i++) {
             assertThat(again.get(i)).as("byte " + i).isEqualTo(frame.get(i));
         }

@@ -103,8 +103,8 @@ final class WriteCreditTest {
         try {
             while (fill(channel, frame.clear())
                     && TcpFrameDescriptor.readRequest(frame, 0, request, new CRC32C())
-                    && fill(channel, payload.clear().limit(request.accessLength))) {
-                arrived.add(request.accessLength);
+                    && fill(channel, payload.clear().limit(request.length()))) {
+                arrived.add(request.length());
             }
         } catch (IOException e) {
             // The test is over.
