@@ -5,6 +5,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Quietly;
+import io.mooncake.transfer.tcp.GonePeers;
 import io.mooncake.transfer.tcp.HandshakeException;
 import io.mooncake.transfer.tcp.PeerChannel;
 import io.mooncake.transfer.tcp.PeerSockets;
@@ -21,11 +22,13 @@ final class Connector {
 
     private final ControlLoop loop;
     private final PeerSockets sockets;
+    private final GonePeers gone;
     private final ExecutorService threads;
 
-    Connector(ControlLoop loop, PeerSockets sockets, ExecutorService threads) {
+    Connector(ControlLoop loop, PeerSockets sockets, GonePeers gone, ExecutorService threads) {
         this.loop = loop;
         this.sockets = sockets;
+        this.gone = gone;
         this.threads = threads;
     }
 
@@ -47,7 +50,8 @@ final class Connector {
         long now = System.nanoTime();
         long until = now + Math.min(MAX_CONNECT_NANOS, deadlineNanos - now);
         try {
-            SocketChannel channel = handOver(peer, sockets.connect(peer, plane, until));
+            SocketChannel channel =
+                    handOver(peer, sockets.connect(peer, plane, until, () -> gone.contains(peer.incarnation())));
             if (!loop.post(() -> outcome.connected(channel, null))) {
                 Quietly.close(channel);
             }

@@ -78,7 +78,7 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         // No queue: a peer that does not answer holds its own connects up, and nobody else's.
         this.connectThreads = new ThreadPoolExecutor(
                 0, MAX_CONNECTS, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), threads("mooncake-connect"));
-        this.connector = new Connector(loop, sockets, connectThreads);
+        this.connector = new Connector(loop, sockets, gone, connectThreads);
         loop.post(() -> {
             router = loop.open(SocketType.ROUTER, HIGH_WATER_MARK, this::asked, accepted::remove);
             publisher = loop.open(

@@ -21,7 +21,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import javax.net.ssl.SSLException;
 import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +55,9 @@ public final class PeerSockets implements AutoCloseable {
     private final Watchdog watchdog;
     private final @Nullable Tls tls;
     private final List<PeerAcceptor> acceptors = new ArrayList<>();
+    private final HostAddresses hostAddresses;
+    /** Connects under way, and to which life. */
+    private final ConcurrentHashMap<WatchedChannel, UUID> connects = new ConcurrentHashMap<>();
 
     public PeerSockets(ClusterKey root, UUID own, boolean checkIncarnation, Counters counters) {
         this(root, own, checkIncarnation, counters, null);
@@ -61,6 +66,17 @@ public final class PeerSockets implements AutoCloseable {
     /** @param tls how all connections are encrypted, or null where they are not */
     public PeerSockets(
             ClusterKey root, UUID own, boolean checkIncarnation, Counters counters, @Nullable TlsConfig tls) {
+        this(root, own, checkIncarnation, counters, tls, InetAddress::getByName);
+    }
+
+    PeerSockets(
+            ClusterKey root,
+            UUID own,
+            boolean checkIncarnation,
+            Counters counters,
+            @Nullable TlsConfig tls,
+            HostAddresses.Resolver resolver) {
+        this.hostAddresses = new HostAddresses(resolver);
         this.tls = tls == null ? null : new Tls(tls);
         this.handshake = new Handshake(root, own, checkIncarnation);
         this.counters = counters;
@@ -181,9 +197,15 @@ public final class PeerSockets implements AutoCloseable {
         }
     }
 
-    /** As below, to the peer's first address. */
+    /** As below, to the peer's first address, whether it is gone or not. */
     public PeerChannel connect(PeerAddress peer, Plane plane, long deadlineNanos) throws HandshakeException {
-        return connect(peer, plane, peer.host(), null, deadlineNanos);
+        return connect(peer, plane, deadlineNanos, () -> false);
+    }
+
+    /** As below, to the peer's first address. */
+    public PeerChannel connect(PeerAddress peer, Plane plane, long deadlineNanos, BooleanSupplier gone)
+            throws HandshakeException {
+        return connect(peer, plane, peer.host(), null, deadlineNanos, gone);
     }
 
     /**
@@ -191,11 +213,19 @@ public final class PeerSockets implements AutoCloseable {
      *
      * @param host which address of the peer
      * @param from which address of this machine, or null where the system may choose
+     * @param gone whether that life of the peer has been declared over; true before {@link #cutConnects} is called for it
      * @return a blocking channel that belongs to the caller
      * @throws HandshakeException with the status that waiting requests get
      */
-    PeerChannel connect(PeerAddress peer, Plane plane, String host, @Nullable InetAddress from, long deadlineNanos)
+    PeerChannel connect(
+            PeerAddress peer,
+            Plane plane,
+            String host,
+            @Nullable InetAddress from,
+            long deadlineNanos,
+            BooleanSupplier gone)
             throws HandshakeException {
+        InetAddress to = hostAddresses.address(host, deadlineNanos, gone);
         int port =
                 switch (plane) {
                     case DATA -> peer.dataPort();
@@ -217,14 +247,18 @@ public final class PeerSockets implements AutoCloseable {
         }
         WatchedChannel watched = new WatchedChannel(watchdog, channel);
         watched.watch();
+        connects.put(watched, peer.incarnation());
         boolean connected = false;
         try {
             watched.arm(deadlineNanos);
+            if (gone.getAsBoolean()) {
+                throw new HandshakeException(TransferStatus.PEER_UNREACHABLE, peer.encode() + " is gone");
+            }
             setOptions(socket);
             if (from != null) {
                 socket.bind(new InetSocketAddress(from, 0));
             }
-            socket.connect(new InetSocketAddress(InetAddress.getByName(host), port));
+            socket.connect(new InetSocketAddress(to, port));
             secure(channel);
             handshake.connect(channel, plane, peer.incarnation());
             connected = watched.disarm();
@@ -248,11 +282,21 @@ public final class PeerSockets implements AutoCloseable {
             }
             throw unreachable(peer, e);
         } finally {
+            connects.remove(watched);
             watched.unwatch();
             if (!connected) {
                 watched.cut();
             }
         }
+    }
+
+    /** Ends the connects under way to that life of a peer: they fail as unreachable. */
+    public void cutConnects(UUID peer) {
+        connects.forEach((watched, life) -> {
+            if (life.equals(peer)) {
+                watched.cut();
+            }
+        });
     }
 
     private static HandshakeException unreachable(PeerAddress peer, Exception e) {
@@ -272,5 +316,6 @@ public final class PeerSockets implements AutoCloseable {
     public void close() {
         stopListening();
         watchdog.close();
+        hostAddresses.close();
     }
 }

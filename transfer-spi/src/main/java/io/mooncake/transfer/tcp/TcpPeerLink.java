@@ -40,8 +40,8 @@ final class TcpPeerLink {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    // Guarded by lock.
-    private boolean closed;
+    /** Written under the lock. */
+    private volatile boolean closed;
 
     /** Guarded by the credits. */
     long receivingBytes;
@@ -294,7 +294,7 @@ final class TcpPeerLink {
     }
 
     private TcpClientConnection open(Rail rail, long deadlineNanos) throws HandshakeException {
-        PeerChannel channel = sockets.connect(peer, Plane.DATA, rail.host, rail.from, deadlineNanos);
+        PeerChannel channel = sockets.connect(peer, Plane.DATA, rail.host, rail.from, deadlineNanos, () -> closed);
         TcpClientConnection made = null;
         try {
             made = new TcpClientConnection(sockets.watchdog(), channel, this, rail, credits, sockets.counters());

@@ -244,13 +244,17 @@ public final class TcpTransport implements Transport {
         if (link != null) {
             link.close();
         }
+        sockets.cutConnects(incarnation);
         owner.cut(incarnation);
     }
 
     @Override
     public void close() {
         closed = true;
-        links.values().forEach(TcpPeerLink::close);
+        links.forEach((incarnation, link) -> {
+            link.close();
+            sockets.cutConnects(incarnation);
+        });
         owner.forEach(WatchedChannel::cut);
         helpers.close();
         monitor.close();
