@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** Two network namespaces of this machine joined by pairs of virtual Ethernet, each of them held to a bandwidth: two hosts with rails. */
 final class RailNetwork implements AutoCloseable {
@@ -143,11 +144,15 @@ final class RailNetwork implements AutoCloseable {
         private final BufferedWriter in;
         private final String ready;
 
-        TcpProcess(String space, String... arguments) throws IOException {
+        /** @param space the namespace; null for this one */
+        TcpProcess(@Nullable String space, String... arguments) throws IOException {
             Path flags = Path.of(System.getProperty("user.dir"))
                     .resolve("../jvm.args")
                     .normalize();
-            List<String> command = new ArrayList<>(List.of("ip", "netns", "exec", space));
+            List<String> command = new ArrayList<>();
+            if (space != null) {
+                command.addAll(List.of("ip", "netns", "exec", space));
+            }
             command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
             command.add(Files.exists(flags) ? "@" + flags : "--add-opens=java.base/java.nio=ALL-UNNAMED");
             command.addAll(List.of(
@@ -174,6 +179,11 @@ final class RailNetwork implements AutoCloseable {
                 throw new IOException("the process ended before it said " + start);
             }
             return line;
+        }
+
+        /** Stops or continues the process: STOP, CONT. */
+        void signal(String name) throws IOException {
+            sh("kill -" + name + " " + process.pid());
         }
 
         String ready() {

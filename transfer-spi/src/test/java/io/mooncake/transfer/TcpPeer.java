@@ -139,8 +139,11 @@ final class TcpPeer {
                 last--;
             }
             engine.rails(owner).forEach(rail -> System.err.println(rail));
+            long railFailures = engine.rails(owner).stream()
+                    .mapToLong(RailStatistics::failures)
+                    .sum();
             return "MOVED " + failed + " " + wrong + " " + elapsed + " "
-                    + Arrays.toString(Arrays.copyOf(moved, last)).replaceAll("[\\[\\] ]", "");
+                    + Arrays.toString(Arrays.copyOf(moved, last)).replaceAll("[\\[\\] ]", "") + " " + railFailures;
         }
 
         private String clock(boolean write, int size, int millis) {

@@ -102,6 +102,15 @@ final class Breaker {
         return state != State.CLOSED;
     }
 
+    /** A call ran into its deadline and says nothing about the peer: if it was a trial, the next one is. */
+    void undecided() {
+        if (state == State.TRIED) {
+            synchronized (this) {
+                state = state == State.TRIED ? State.HALF_OPEN : state;
+            }
+        }
+    }
+
     boolean closed() {
         return state == State.CLOSED;
     }

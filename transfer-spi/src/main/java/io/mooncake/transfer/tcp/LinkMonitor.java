@@ -12,8 +12,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Looks after links in the background: cuts connections whose rail has gone silent, and asks rails that rest and peers that are skipped
- * whether they are well again. Its thread sleeps while no link has several rails or an open breaker; questions, which may take a second
- * each, are asked on a few threads of their own, so that no peer waits for another.
+ * whether they are well again. Questions, which may take a second each, are asked on a few threads of their own, so that no peer waits for
+ * another.
+ *
+ * <p>Its thread ticks as long as the engine is used, so that a pause of this process is known for what it is and nobody takes it for the
+ * silence of a peer or rail. It sleeps when no call came for a while and no link has several rails or an open breaker. {@code asleep} is set
+ * before it looks for a last time, and callers look at it after they have left their trace, so that one of the two sees the other.
  */
 final class LinkMonitor implements AutoCloseable {
     /** A rail that moves nothing for so long, though it was asked and others move, has failed. */
@@ -24,10 +28,20 @@ final class LinkMonitor implements AutoCloseable {
     private static final int MAX_PROBES = 32;
     /** Peers that nobody asks are not probed. */
     private static final long UNUSED_NANOS = 60_000_000_000L;
+    /** So long after the last call it ticks. */
+    private static final long RECENT_NANOS = 10_000_000_000L;
+    /** Calls in quicker succession leave no trace. */
+    private static final long TRACE_NANOS = 1_000_000_000L;
 
     private final Collection<TcpPeerLink> links;
     private final ThreadPoolExecutor probes;
     private final Thread thread;
+    private final PauseWatch pauses = new PauseWatch(System.nanoTime());
+    private volatile long usedNanos = System.nanoTime() - RECENT_NANOS;
+    /** Whether links are to be looked at; cleared before a look, set again by it and by whoever adds something. */
+    private volatile boolean looking = true;
+
+    private volatile boolean asleep;
     private volatile boolean closed;
 
     /** @param links those to look after, concurrently modified */
@@ -47,29 +61,72 @@ final class LinkMonitor implements AutoCloseable {
 
     /** There is something to look after. */
     void wake() {
-        LockSupport.unpark(thread);
+        looking = true;
+        if (asleep) {
+            rouse(System.nanoTime());
+        }
+    }
+
+    /** A call begins. */
+    void used(long nowNanos) {
+        if (nowNanos - usedNanos > TRACE_NANOS) {
+            usedNanos = nowNanos;
+        }
+        if (asleep) {
+            rouse(nowNanos);
+        }
+    }
+
+    /** Whether this process ran since then, a call of {@link #used}, without a pause that is worth the name. */
+    boolean ranSince(long fromNanos, long nowNanos) {
+        return pauses.ranSince(fromNanos, nowNanos);
+    }
+
+    private synchronized void rouse(long nowNanos) {
+        if (asleep) {
+            pauses.begin(nowNanos);
+            asleep = false;
+            LockSupport.unpark(thread);
+        }
     }
 
     private void run() {
         while (!closed) {
-            boolean anything = false;
             long now = System.nanoTime();
-            for (TcpPeerLink link : links) {
-                if (link.railed() || !link.breaker().closed()) {
-                    anything = true;
-                    lookAfter(link, now);
+            pauses.tick(now);
+            if (looking) {
+                looking = false;
+                for (TcpPeerLink link : links) {
+                    if (link.railed() || !link.breaker().closed()) {
+                        looking = true;
+                        lookAfter(link, now);
+                    }
                 }
             }
-            if (anything) {
+            if (busy(now)) {
                 LockSupport.parkNanos(this, TICK_NANOS);
             } else {
-                LockSupport.park(this);
+                sleep(now);
             }
         }
     }
 
+    private boolean busy(long now) {
+        return looking || now - usedNanos < RECENT_NANOS;
+    }
+
+    private void sleep(long now) {
+        asleep = true;
+        if (busy(now)) {
+            rouse(now);
+        }
+        while (asleep && !closed) {
+            LockSupport.park(this);
+        }
+    }
+
     private void lookAfter(TcpPeerLink link, long now) {
-        Rail suspect = link.cutStalled(now, STALL_NANOS);
+        Rail suspect = pauses.ranSince(now - STALL_NANOS, now) ? link.cutStalled(now, STALL_NANOS) : null;
         if (suspect != null) {
             ask(() -> link.examine(suspect), () -> link.probed(suspect));
         }

@@ -85,6 +85,7 @@ public final class TcpTransport implements Transport {
             batch.abort(batch.deadlineStatus());
             return;
         }
+        monitor.used(startNanos);
         TcpPeerLink link = link(peer);
         // A call that is turned away wants the peer too: as long as there are some, it is probed.
         link.used(startNanos);
@@ -101,6 +102,9 @@ public final class TcpTransport implements Transport {
             long now = System.nanoTime();
             if (!ended || now - batch.deadlineNanos() < 0) {
                 link.breaker().heard();
+            } else if (!monitor.ranSince(startNanos, now)) {
+                // This process was paused meanwhile: nobody knows what the peer would have said.
+                link.breaker().undecided();
             } else if (link.breaker().timedOut(startNanos, link.heardNanos(), now)) {
                 monitor.wake();
             }

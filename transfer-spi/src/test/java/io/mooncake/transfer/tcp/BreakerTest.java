@@ -62,4 +62,16 @@ final class BreakerTest {
         silentCalls(Breaker.SILENT_CALLS - 1, now, SECOND, SECOND);
         assertThat(breaker.closed()).isTrue();
     }
+
+    @Test
+    void undecided_trialOfAPausedProcess_leavesTheTrialToTheNextCall() {
+        long now = silentCalls(Breaker.SILENT_CALLS, 100 * SECOND, SECOND, SECOND) + Breaker.FIRST_PAUSE_NANOS;
+        assertThat(breaker.startProbe(now)).isTrue();
+        breaker.probed(true, now);
+        assertThat(breaker.pass()).isEqualTo(Breaker.Pass.TRIAL);
+        breaker.undecided();
+        assertThat(breaker.pass()).isEqualTo(Breaker.Pass.TRIAL);
+        breaker.heard();
+        assertThat(breaker.closed()).isTrue();
+    }
 }
