@@ -113,8 +113,8 @@ final class LocalTransferEngine implements TransferEngine {
     private PeerAddress listen(UUID incarnation) {
         List<Integer> ports = new ArrayList<>();
         ports.add(listen(ports, Plane.DATA, tcp::serve));
-        ports.add(listen(ports, Plane.CONTROL, control::acceptRequests));
-        ports.add(listen(ports, Plane.EVENT, control::acceptSubscriber));
+        ports.add(listen(ports, Plane.CONTROL, control.requests()));
+        ports.add(listen(ports, Plane.EVENT, control.subscribers()));
         return new PeerAddress(
                 incarnation, config.advertisedHost(), ports.get(0), ports.get(1), ports.get(2), config.rails());
     }

@@ -8,6 +8,7 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.control.ControlFrameDescriptor.Frame;
 import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.tcp.GonePeers;
+import io.mooncake.transfer.tcp.PeerAcceptor;
 import io.mooncake.transfer.tcp.PeerChannel;
 import io.mooncake.transfer.tcp.PeerSockets;
 import java.io.IOException;
@@ -44,6 +45,9 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     private static final int MAX_CONNECTS = 1024;
 
     private static final long MAX_PUBLISH_BYTES = 64L << 20;
+    /** Connections of one life of a member to each of the two ports; an engine needs one. */
+    static final int MAX_CONNECTIONS = 16;
+
     private static final UUID NOBODY = new UUID(0, 0);
 
     private final UUID own;
@@ -56,7 +60,7 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     private final Map<String, RequestHandler> handlers = new ConcurrentHashMap<>();
     private final AtomicLong correlations = new AtomicLong();
     private final AtomicLong publishBytes = new AtomicLong();
-    private final Map<SocketChannel, UUID> accepted = new ConcurrentHashMap<>();
+    private final Map<SocketChannel, Accepted> accepted = new ConcurrentHashMap<>();
     private volatile boolean closed;
 
     // Owned by the loop.
@@ -104,14 +108,37 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         };
     }
 
-    /** Takes an authenticated channel of the control port. */
-    public void acceptRequests(PeerChannel channel, UUID peer) {
-        accept(channel, peer, false);
+    private record Accepted(UUID peer, boolean events) {}
+
+    /** Takes the authenticated channels of the control port. */
+    public PeerAcceptor.Handler requests() {
+        return handler(false);
     }
 
-    /** Takes an authenticated channel of the event port. */
-    public void acceptSubscriber(PeerChannel channel, UUID peer) {
-        accept(channel, peer, true);
+    /** Takes the authenticated channels of the event port. */
+    public PeerAcceptor.Handler subscribers() {
+        return handler(true);
+    }
+
+    private PeerAcceptor.Handler handler(boolean events) {
+        return new PeerAcceptor.Handler() {
+            @Override
+            public boolean admits(UUID peer) {
+                return hasRoom(peer, events);
+            }
+
+            @Override
+            public void accepted(PeerChannel channel, UUID peer) {
+                accept(channel, peer, events);
+            }
+        };
+    }
+
+    private boolean hasRoom(UUID peer, boolean events) {
+        Accepted one = new Accepted(peer, events);
+        // JeroMQ does not tell of those that end before their greeting.
+        accepted.keySet().removeIf(channel -> !channel.isOpen());
+        return accepted.values().stream().filter(one::equals).count() < MAX_CONNECTIONS;
     }
 
     private void accept(PeerChannel stream, UUID peer, boolean events) {
@@ -126,10 +153,11 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
                 && loop.post(() -> {
                     ZMQ.Socket target = events ? publisher : router;
                     try {
-                        if (target == null || gone.contains(peer)) {
+                        // Asked again: several may have been let in at once.
+                        if (target == null || gone.contains(peer) || !hasRoom(peer, events)) {
                             throw new IOException("not serving " + peer);
                         }
-                        accepted.put(channel, peer);
+                        accepted.put(channel, new Accepted(peer, events));
                         ZmqAttachment.attach(target, channel, peer.toString());
                     } catch (IOException e) {
                         accepted.remove(channel);
@@ -293,8 +321,8 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             if (events != null) {
                 events.close();
             }
-            accepted.forEach((channel, peer) -> {
-                if (peer.equals(incarnation)) {
+            accepted.forEach((channel, one) -> {
+                if (one.peer.equals(incarnation)) {
                     hangUp(channel);
                 }
             });

@@ -19,6 +19,7 @@ import java.nio.ByteOrder;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import java.util.UUID;
+import java.util.function.Predicate;
 import javax.crypto.Mac;
 
 /**
@@ -76,24 +77,21 @@ final class Handshake {
     /**
      * Accepting side: returns the peer's incarnation when it has proved the secret.
      *
+     * @param admits whether one more connection of a member is wanted
      * @throws HandshakeException STALE_INCARNATION when a member looks for another life of us, else REFUSED
      */
-    UUID accept(PeerChannel channel, Plane plane) throws IOException {
+    UUID accept(PeerChannel channel, Plane plane, Predicate<UUID> admits) throws IOException {
         ByteBuffer hello = buffer(HELLO_BYTES);
         readFully(channel, hello, 4);
         readFully(channel, hello, HELLO_BYTES);
         byte[] helloMac = mac(helloKey, hello.array(), AUTHENTICATED_BYTES);
         ByteBuffer challenge = buffer(CHALLENGE_BYTES);
         if (!MessageDigest.isEqual(helloMac, tail(hello)) || hello.get(6) != plane.code()) {
-            HandshakeDescriptor.challenge(
-                    challenge,
-                    MAX_VERSION,
-                    HandshakeDescriptor.STATUS_REFUSED,
-                    new UUID(0, 0),
-                    new byte[NONCE_BYTES],
-                    0);
-            write(channel, challenge);
-            throw new HandshakeException(TransferStatus.REFUSED, "wrong secret or plane");
+            throw refuse(channel, challenge, "wrong secret or plane");
+        }
+        UUID claimed = HandshakeDescriptor.uuid(hello, 8);
+        if (!admits.test(claimed)) {
+            throw refuse(channel, challenge, "member " + claimed + " has as many connections as it may have");
         }
         int status = HandshakeDescriptor.STATUS_OK;
         if (hello.get(4) > MAX_VERSION || hello.get(5) < MIN_VERSION) {
@@ -119,7 +117,14 @@ final class Handshake {
         if (!MessageDigest.isEqual(expected, proof.array())) {
             throw new HandshakeException(TransferStatus.REFUSED, "the proof is wrong");
         }
-        return HandshakeDescriptor.uuid(hello, 8);
+        return claimed;
+    }
+
+    private static HandshakeException refuse(PeerChannel channel, ByteBuffer challenge, String why) throws IOException {
+        HandshakeDescriptor.challenge(
+                challenge, MAX_VERSION, HandshakeDescriptor.STATUS_REFUSED, new UUID(0, 0), new byte[NONCE_BYTES], 0);
+        write(channel, challenge);
+        return new HandshakeException(TransferStatus.REFUSED, why);
     }
 
     /** Fills up to {@code upTo} bytes and cuts at the first byte that differs from the magic. */

@@ -31,6 +31,11 @@ public final class PeerAcceptor implements AutoCloseable {
     @FunctionalInterface
     public interface Handler {
         void accepted(PeerChannel channel, UUID peer);
+
+        /** Whether one more connection of that member is wanted; asked before it is connected. */
+        default boolean admits(UUID peer) {
+            return true;
+        }
     }
 
     private final PeerSockets sockets;
@@ -132,7 +137,7 @@ public final class PeerAcceptor implements AutoCloseable {
         UUID peer = null;
         try {
             sockets.secure(stranger.channel);
-            UUID claimed = sockets.handshake().accept(stranger.channel, plane);
+            UUID claimed = sockets.handshake().accept(stranger.channel, plane, handler::admits);
             if (stranger.disarm()) {
                 peer = claimed;
             }
