@@ -12,6 +12,7 @@ import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.DirectViews;
 import io.mooncake.transfer.internal.LeaseTable;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -54,6 +55,7 @@ final class LocalTransferEngine implements TransferEngine {
     private final Counters counters = new Counters();
     private final RegionRegistry regions = new RegionRegistry();
     private final GonePeers gone = new GonePeers();
+    private final PeerConduct conduct = new PeerConduct();
     private final Capabilities capabilities = new Capabilities(new SecureRandom());
     private final LeaseTable leases;
     private final LeaseClient leaseClient;
@@ -85,9 +87,9 @@ final class LocalTransferEngine implements TransferEngine {
                 ClusterKey.ofSecret(config.secret()), incarnation, checks.incarnation(), counters, config.tls());
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
         this.leaseClient = new LeaseClient(control);
-        this.tcp =
-                new TcpTransport(sockets, regions, capabilities, checks, gone, config.connectionsPerPeer(), localRails);
-        Paths.Parts parts = new Paths.Parts(control, regions, capabilities, checks, counters, gone);
+        this.tcp = new TcpTransport(
+                sockets, regions, capabilities, checks, gone, conduct, config.connectionsPerPeer(), localRails);
+        Paths.Parts parts = new Paths.Parts(control, regions, capabilities, checks, counters, gone, conduct);
         try {
             this.paths = new Paths(incarnation, config, parts, tcp);
         } catch (RuntimeException e) {

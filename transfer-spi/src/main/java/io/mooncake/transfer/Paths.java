@@ -11,6 +11,7 @@ import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.LocalTransport;
 import io.mooncake.transfer.internal.NetworkTransport;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -64,7 +65,8 @@ final class Paths {
             Capabilities capabilities,
             SafetyChecks checks,
             Counters counters,
-            GonePeers gone) {}
+            GonePeers gone,
+            PeerConduct conduct) {}
 
     /**
      * @param tcp started and closed by the caller
@@ -109,6 +111,7 @@ final class Paths {
                 parts.checks,
                 parts.counters,
                 parts.gone,
+                parts.conduct,
                 sharing);
     }
 
@@ -121,6 +124,7 @@ final class Paths {
                 parts.capabilities,
                 parts.checks,
                 parts.gone::contains,
+                parts.conduct,
                 parts.counters,
                 config.connectionsPerPeer());
     }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
@@ -39,6 +40,7 @@ final class LeaderFailureTest {
                         new Capabilities(new SecureRandom()),
                         SafetyChecks.ALL,
                         new GonePeers(),
+                        new PeerConduct(),
                         2,
                         List.of())) {
             int region = owner.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());

@@ -4,6 +4,7 @@ package io.mooncake.transfer;
 import io.mooncake.base.Deadline;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -55,6 +56,7 @@ final class RdmaPair implements AutoCloseable {
                 capabilities,
                 SafetyChecks.ALL,
                 gone -> false,
+                new PeerConduct(),
                 counters,
                 connectionsPerPeer);
     }

@@ -7,6 +7,7 @@ import com.sun.management.ThreadMXBean;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
@@ -46,6 +47,7 @@ final class TcpAllocationTest {
                         new Capabilities(new SecureRandom()),
                         SafetyChecks.ALL,
                         new GonePeers(),
+                        new PeerConduct(),
                         2,
                         List.of())) {
             int region = owner.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());

@@ -13,6 +13,7 @@ import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Claim;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.DeviceMemory;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -69,7 +70,10 @@ final class RdmaOwner implements AutoCloseable {
     private final RegionRegistry regions;
     private final Capabilities capabilities;
     private final AccessCheck check;
+    /** Who is served nothing: gone, or put out. */
     private final Predicate<UUID> gone;
+
+    private final PeerConduct conduct;
     private final Counters counters;
     private final ConcurrentHashMap<Long, Served> served = new ConcurrentHashMap<>();
     private final ConcurrentHashMap<AccessId, Access> accesses = new ConcurrentHashMap<>();
@@ -126,13 +130,16 @@ final class RdmaOwner implements AutoCloseable {
             Capabilities capabilities,
             SafetyChecks checks,
             Predicate<UUID> gone,
+            PeerConduct conduct,
             Counters counters) {
         this.devices = devices;
         this.registrations = registrations;
         this.regions = regions;
         this.capabilities = capabilities;
         this.check = new AccessCheck(checks);
-        this.gone = gone;
+        this.gone = peer -> gone.test(peer) || conduct.keptOut(peer);
+        this.conduct = conduct;
+        conduct.onPutOut(this::peerGone);
         this.counters = counters;
         this.janitor = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, "mooncake-rdma-accesses");
@@ -199,6 +206,11 @@ final class RdmaOwner implements AutoCloseable {
         Capabilities.Verifier verifier = capabilities.verifier();
         for (int i = 0; i < open.handles().length; i++) {
             Grant grant = grant(from, access, i, rails, verifier);
+            if (grant.status() != TransferStatus.COMPLETED && gone.test(from)) {
+                access.release();
+                throw new MooncakeException(
+                        MooncakeException.Code.PEER_REFUSED, from + " is gone, or was refused too often");
+            }
             if (grant.status() == TransferStatus.COMPLETED
                     && check.checks().leaseExpiry()
                     && open.handles()[i].expiresAtNanos() - end < 0) {
@@ -244,13 +256,13 @@ final class RdmaOwner implements AutoCloseable {
         RemoteHandle handle = access.open.handles()[index];
         Region region = regions.find(handle.region());
         if (region == null || !region.acquire()) {
-            return refused(RefusalCause.REGION);
+            return refused(from, RefusalCause.REGION);
         }
         RefusalCause cause = check.before(verifier, from, region, access.claim(index));
         int[] keys = cause == null ? keys(region, access.open, index, rails) : null;
         if (keys == null || keys.length > RdmaFrameDescriptor.MAX_KEYS) {
             region.release();
-            return cause == null ? Grant.refused(RdmaAccess.NOT_THIS_WAY) : refused(cause);
+            return cause == null ? Grant.refused(RdmaAccess.NOT_THIS_WAY) : refused(from, cause);
         }
         access.held[index] = region;
         long piece = registrations.pieceBytes();
@@ -273,8 +285,9 @@ final class RdmaOwner implements AutoCloseable {
         }
     }
 
-    private Grant refused(RefusalCause cause) {
+    private Grant refused(UUID from, RefusalCause cause) {
         counters.refused(cause);
+        conduct.behaves(from, cause);
         return Grant.refused(AccessCheck.status(cause));
     }
 
@@ -289,13 +302,13 @@ final class RdmaOwner implements AutoCloseable {
         }
         TransferStatus[] statuses = new TransferStatus[access.held.length];
         for (int i = 0; i < statuses.length; i++) {
-            statuses[i] = confirm(access, i, i < close.moved().length && close.moved()[i]);
+            statuses[i] = confirm(from, access, i, i < close.moved().length && close.moved()[i]);
         }
         access.release();
         return RdmaFrameDescriptor.encodeClosed(statuses);
     }
 
-    private TransferStatus confirm(Access access, int index, boolean moved) {
+    private TransferStatus confirm(UUID from, Access access, int index, boolean moved) {
         Region region = access.held[index];
         if (region == null || !moved) {
             return TransferStatus.CANCELED;
@@ -307,6 +320,7 @@ final class RdmaOwner implements AutoCloseable {
         }
         if (cause != null) {
             counters.refused(cause);
+            conduct.behaves(from, cause);
         } else {
             counters.requestsServed.increment();
             (access.open.write() ? counters.bytesReceived : counters.bytesServed)

@@ -11,6 +11,7 @@ import io.mooncake.transfer.gpu.GpuMemory;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.OptionalTransport;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -74,12 +75,13 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
             Capabilities capabilities,
             SafetyChecks checks,
             Predicate<UUID> gone,
+            PeerConduct conduct,
             Counters counters,
             int connectionsPerPeer) {
         this.devices = RdmaDevices.open(config);
         this.registrations =
                 new RdmaRegions(devices.ports().stream().map(RdmaPort::device).toList(), devices.registrationBytes());
-        this.owner = new RdmaOwner(devices, registrations, regions, capabilities, checks, gone, counters);
+        this.owner = new RdmaOwner(devices, registrations, regions, capabilities, checks, gone, conduct, counters);
         this.connector = new RdmaConnector(registrations, counters);
         this.control = control;
         this.gone = gone;

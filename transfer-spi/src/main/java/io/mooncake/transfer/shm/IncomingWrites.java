@@ -8,6 +8,7 @@ import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Claim;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.RawMemory;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
@@ -33,7 +34,8 @@ final class IncomingWrites {
             RegionRegistry regions,
             Capabilities capabilities,
             AccessCheck check,
-            Counters counters) {}
+            Counters counters,
+            PeerConduct conduct) {}
 
     private final Services services;
     private final PeerLink link;
@@ -188,6 +190,9 @@ final class IncomingWrites {
 
     /** The code for the entry that was loaded. */
     private byte pull() {
+        if (stopped) {
+            return MailboxDescriptor.NOT_SHARED;
+        }
         Region region = services.regions.find(claim.region);
         if (region == null || !region.acquire()) {
             return refused(RefusalCause.REGION);
@@ -217,6 +222,9 @@ final class IncomingWrites {
 
     private byte refused(RefusalCause cause) {
         services.counters.refused(cause);
+        if (!services.conduct.behaves(link.peer(), cause)) {
+            stopped = true;
+        }
         return (byte) StatusCodes.code(AccessCheck.status(cause));
     }
 

@@ -173,6 +173,9 @@ final class Prober implements AutoCloseable {
         if (gone.contains(peer)) {
             throw new MooncakeException(MooncakeException.Code.PEER_REFUSED, peer + " is gone");
         }
+        if (services.conduct().keptOut(peer)) {
+            throw new MooncakeException(MooncakeException.Code.PEER_REFUSED, peer + " was refused too often");
+        }
     }
 
     private static boolean sameKernel(String bootId) {

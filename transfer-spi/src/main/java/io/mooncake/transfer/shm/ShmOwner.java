@@ -4,10 +4,12 @@ package io.mooncake.transfer.shm;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.PublishedGuard;
+import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Claim;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -32,14 +34,21 @@ final class ShmOwner implements AutoCloseable {
     private final RegionRegistry regions;
     private final Capabilities capabilities;
     private final AccessCheck check;
+    private final PeerConduct conduct;
     private volatile @Nullable SharedPage page;
     private boolean closed;
 
-    ShmOwner(UUID incarnation, RegionRegistry regions, Capabilities capabilities, SafetyChecks checks) {
+    ShmOwner(
+            UUID incarnation,
+            RegionRegistry regions,
+            Capabilities capabilities,
+            SafetyChecks checks,
+            PeerConduct conduct) {
         this.incarnation = incarnation;
         this.regions = regions;
         this.capabilities = capabilities;
         this.check = new AccessCheck(checks);
+        this.conduct = conduct;
     }
 
     /** Whether peers may map something. */
@@ -132,7 +141,11 @@ final class ShmOwner implements AutoCloseable {
         Region region = regions.find(handle.region());
         Claim claim = new Claim().of(handle, false, 0, handle.length());
         // Looks at no byte of the region, so it need not be held.
-        return region != null && check.before(verifier, holder, region, claim) == null
+        RefusalCause cause = region == null ? RefusalCause.REGION : check.before(verifier, holder, region, claim);
+        if (cause != null && !conduct.behaves(holder, cause)) {
+            throw new MooncakeException(MooncakeException.Code.PEER_REFUSED, holder + " was refused too often");
+        }
+        return region != null && cause == null
                 ? region.generationOffset(handle.offset(), handle.length())
                 : PublishedGuard.NOWHERE;
     }

@@ -13,6 +13,7 @@ import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.RawMemory;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
@@ -58,6 +59,7 @@ public final class ShmTransport implements Transport {
     /**
      * @param incarnation this engine's
      * @param fallback takes what is not shared; it is not closed by this
+     * @param conduct of peers over all ways
      * @param reads whether this engine maps memory of peers; else it only shares its own
      */
     public ShmTransport(
@@ -69,18 +71,20 @@ public final class ShmTransport implements Transport {
             SafetyChecks checks,
             Counters counters,
             GonePeers gone,
+            PeerConduct conduct,
             boolean reads) {
         this.control = control;
         this.fallback = fallback;
         this.checks = checks;
         this.counters = counters;
         this.gone = gone;
-        this.owner = new ShmOwner(incarnation, regions, capabilities, checks);
+        this.owner = new ShmOwner(incarnation, regions, capabilities, checks, conduct);
         this.regions = regions;
         this.reads = reads;
-        IncomingWrites.Services services =
-                new IncomingWrites.Services(incarnation, regions, capabilities, new AccessCheck(checks), counters);
+        IncomingWrites.Services services = new IncomingWrites.Services(
+                incarnation, regions, capabilities, new AccessCheck(checks), counters, conduct);
         this.prober = new Prober(control, owner, services, links, gone);
+        conduct.onPutOut(this::end);
         control.handle(Prober.ATTACH_SERVICE, this::attach);
         control.handle(Prober.OPEN_SERVICE, owner::open);
     }
@@ -386,11 +390,16 @@ public final class ShmTransport implements Transport {
     @Override
     public void peerGone(UUID incarnation) {
         owner.revoke();
-        PeerLink link = links.remove(incarnation);
+        end(incarnation);
+        fallback.peerGone(incarnation);
+    }
+
+    /** Lets go of the peer's memory and serves its mailbox no longer. */
+    private void end(UUID peer) {
+        PeerLink link = links.remove(peer);
         if (link != null) {
             link.end();
         }
-        fallback.peerGone(incarnation);
     }
 
     /** Closes the page first, so that no peer takes what it copies from now on for good. */

@@ -4,6 +4,7 @@ package io.mooncake.transfer.tcp;
 import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -20,7 +21,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The data connections that peers hold to this engine, and what they share: the turnstile, the conduct of peers, the budget of writes.
+ * The data connections that peers hold to this engine, and what they share: the turnstile, the budget of writes.
  *
  * <p>Safe for all threads. Each connection is served on the thread that brings it.
  */
@@ -43,7 +44,7 @@ final class OwnerSide {
     private final Counters counters;
     private final Turnstile turnstile =
             new Turnstile(Math.max(MIN_PLACES, 2 * Runtime.getRuntime().availableProcessors()));
-    private final PeerConduct conduct = new PeerConduct();
+    private final PeerConduct conduct;
     private final Set<TcpServerConnection> served = ConcurrentHashMap.newKeySet();
     private final AtomicLong loggedAtNanos = new AtomicLong(System.nanoTime() - LOG_PAUSE_NANOS);
 
@@ -52,12 +53,15 @@ final class OwnerSide {
             RegionRegistry regions,
             Capabilities capabilities,
             SafetyChecks checks,
-            Counters counters) {
+            Counters counters,
+            PeerConduct conduct) {
         this.watchdog = watchdog;
         this.regions = regions;
         this.capabilities = capabilities;
         this.check = new AccessCheck(checks);
         this.counters = counters;
+        this.conduct = conduct;
+        conduct.onPutOut(this::cut);
     }
 
     Watchdog watchdog() {
@@ -94,7 +98,7 @@ final class OwnerSide {
      * @param meanwhile called when the connection is known here and can be cut
      */
     void serve(PeerChannel channel, UUID peer, Consumer<TcpServerConnection> meanwhile) {
-        if (conduct.keptOut(peer, System.nanoTime()) || !makeRoom(peer)) {
+        if (conduct.keptOut(peer) || !makeRoom(peer)) {
             Quietly.close(channel);
             return;
         }

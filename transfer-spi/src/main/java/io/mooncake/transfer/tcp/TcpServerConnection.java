@@ -16,7 +16,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.UUID;
-import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -140,20 +139,7 @@ final class TcpServerConnection extends WatchedChannel {
     /** What a refusal means for the peer; false when it is put out. The answer leaves after the pause. */
     private boolean behaves() {
         RefusalCause cause = refusal;
-        if (cause == null) {
-            return true;
-        }
-        return switch (owner.conduct().refused(peer, cause, System.nanoTime())) {
-            case ANSWER -> true;
-            case PAUSE -> {
-                LockSupport.parkNanos(owner.conduct().pauseNanos(peer));
-                yield true;
-            }
-            case CUT -> {
-                owner.cut(peer);
-                yield false;
-            }
-        };
+        return cause == null || owner.conduct().behaves(peer, cause);
     }
 
     /** Returns when {@code in} holds a whole request; sends what is pending before it waits. */

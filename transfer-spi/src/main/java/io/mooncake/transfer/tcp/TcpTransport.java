@@ -5,6 +5,7 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.RailStatistics;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
@@ -42,6 +43,7 @@ public final class TcpTransport implements Transport {
     private volatile boolean closed;
 
     /**
+     * @param conduct of peers over all ways
      * @param connectionsPerPeer data connections to each peer and rail
      * @param rails addresses of this machine that connections start from; empty where the system may choose
      */
@@ -51,10 +53,11 @@ public final class TcpTransport implements Transport {
             Capabilities capabilities,
             SafetyChecks checks,
             GonePeers gone,
+            PeerConduct conduct,
             int connectionsPerPeer,
             List<InetAddress> rails) {
         this.sockets = sockets;
-        this.owner = new OwnerSide(sockets.watchdog(), regions, capabilities, checks, sockets.counters());
+        this.owner = new OwnerSide(sockets.watchdog(), regions, capabilities, checks, sockets.counters(), conduct);
         this.gone = gone;
         this.connectionsPerPeer = connectionsPerPeer;
         this.rails = rails;

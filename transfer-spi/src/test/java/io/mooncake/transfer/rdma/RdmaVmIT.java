@@ -44,6 +44,7 @@ final class RdmaVmIT {
     private static final List<String> OTHERS = List.of(
             VerbsOnDevice.class.getName(),
             "io.mooncake.transfer.RdmaRevocationOnDevice",
+            "io.mooncake.transfer.RdmaAbuseOnDevice",
             "io.mooncake.transfer.RdmaRailsOnDevice",
             "io.mooncake.transfer.RdmaLimitOnDevice");
 

@@ -9,6 +9,7 @@ import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
@@ -30,6 +31,7 @@ final class SkippedPeerTest {
             new Capabilities(new SecureRandom()),
             SafetyChecks.ALL,
             new GonePeers(),
+            new PeerConduct(),
             1,
             List.of());
     private final PeerAddress peer = new PeerAddress(UUID.randomUUID(), "127.0.0.1", 1, 2, 3);

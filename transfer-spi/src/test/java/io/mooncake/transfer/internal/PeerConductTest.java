@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.mooncake.transfer.tcp;
+package io.mooncake.transfer.internal;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.transfer.RefusalCause;
-import io.mooncake.transfer.tcp.PeerConduct.Verdict;
+import io.mooncake.transfer.internal.PeerConduct.Verdict;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 

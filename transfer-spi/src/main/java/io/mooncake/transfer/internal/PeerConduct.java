@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.mooncake.transfer.tcp;
+package io.mooncake.transfer.internal;
 
 import io.mooncake.transfer.RefusalCause;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What peers have been refused lately, and what follows: first pauses that grow, then the door.
+ * What peers have been refused lately by the owner of memory, whichever way they came, and what follows: first pauses that grow, then the
+ * door, which shuts every way at once.
  *
  * <p>Refusals fill a bucket that drains by 1,000 serious ones a second. Refusals that honest peers meet (recycled, expired or unregistered
  * memory) weigh an eighth of a serious one. While a peer's bucket has run over and not drained again, each of its refusals is answered
  * after a pause that doubles with every 16th; the 64th of those puts the peer out for ten seconds. A member takes a new name by starting
  * anew, so this protects from faults and from members that keep theirs.
  *
- * <p>Safe for all threads; asked only after a refusal and when a connection starts. Keeps the latest 4,096 peers.
+ * <p>Safe for all threads; asked only after a refusal and when a way to a peer is opened. Keeps the latest 4,096 peers.
  */
-final class PeerConduct {
+public final class PeerConduct {
     /** How long a peer is kept out. */
     static final long OUT_NANOS = 10_000_000_000L;
 
@@ -37,7 +42,7 @@ final class PeerConduct {
         ANSWER,
         /** Answer after {@link #pauseNanos}. */
         PAUSE,
-        /** Close all connections of the peer. */
+        /** Close all ways of the peer. */
         CUT
     }
 
@@ -52,6 +57,37 @@ final class PeerConduct {
 
     // Guarded by this; the least lately used first.
     private final LinkedHashMap<UUID, Record> records = new LinkedHashMap<>(16, 0.75f, true);
+    private final List<Consumer<UUID>> doors = new CopyOnWriteArrayList<>();
+
+    /** Has {@code door} close what a transport serves to a peer that is put out; it may be called again for the same one. */
+    public void onPutOut(Consumer<UUID> door) {
+        doors.add(door);
+    }
+
+    /**
+     * What a refusal means for the peer: takes note of it and, where the peer has earned a pause, sleeps for it, at most 8 ms. To be called
+     * before the answer leaves, by the thread that serves the peer, with nothing held that others wait for.
+     *
+     * @return false when the peer is out: its ways are closed, and it gets no answer
+     */
+    public boolean behaves(UUID peer, RefusalCause cause) {
+        return switch (refused(peer, cause, System.nanoTime())) {
+            case ANSWER -> true;
+            case PAUSE -> {
+                LockSupport.parkNanos(pauseNanos(peer));
+                yield true;
+            }
+            case CUT -> {
+                doors.forEach(door -> door.accept(peer));
+                yield false;
+            }
+        };
+    }
+
+    /** Whether nothing is to be served to {@code peer} now. */
+    public boolean keptOut(UUID peer) {
+        return keptOut(peer, System.nanoTime());
+    }
 
     /** Takes note of a refusal at {@code nowNanos}. */
     synchronized Verdict refused(UUID peer, RefusalCause cause, long nowNanos) {
@@ -93,7 +129,7 @@ final class PeerConduct {
         return record == null ? 0 : 1_000_000L << Math.min(3, Math.max(0, record.strikes - 1) / STRIKES_A_PAUSE);
     }
 
-    /** Whether connections of {@code peer} are to be closed at {@code nowNanos}. */
+    /** Whether {@code peer} is out at {@code nowNanos}. */
     synchronized boolean keptOut(UUID peer, long nowNanos) {
         Record record = records.get(peer);
         if (record == null || !record.out) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.transfer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.transfer.internal.Region;
+import io.mooncake.transfer.rdma.RdmaConfig;
+import java.util.Collections;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Members that open accesses over RDMA to what they were not granted. Needs a device, as {@link RdmaTransferOnDevice}. */
+final class RdmaAbuseOnDevice {
+    private static final RdmaConfig ONE_DEVICE = new RdmaConfig(List.of("rxe0"), 1, -1, 16 << 20, 14, 4);
+    private static final int FORGERIES = 100_000;
+    private static final int BATCH = 4_000;
+
+    @Test
+    void forgedOpens_inAHurry_arePutOutAndCountedExactly() {
+        try (RdmaPair pair = new RdmaPair(ONE_DEVICE, BATCH * 8, 1)) {
+            Region region = pair.register(0, BATCH * 8, pair.theirs.guard());
+            RemoteHandle good = pair.handle(region, 0, 8, false);
+            byte[] capability = good.capability().clone();
+            capability[5] ^= 1;
+            RemoteHandle forged =
+                    new RemoteHandle(region.id(), good.generation(), 0, 8, false, good.expiresAtNanos(), capability);
+            assertThat(pair.move(false, List.of(good), 8, 30_000)).containsExactly(TransferStatus.COMPLETED);
+            long served = pair.counters.snapshot().requestsServed();
+            for (int sent = 0; sent < FORGERIES; sent += BATCH) {
+                assertThat(pair.move(false, Collections.nCopies(BATCH, forged), 8, 30_000))
+                        .doesNotContain(TransferStatus.COMPLETED);
+            }
+            long refused = pair.counters.refusals().get(RefusalCause.FORGED);
+            System.out.println("forged accesses by RDMA: " + refused + " refused, then out");
+            // The first batch reaches the limit: after it nothing is looked at any more.
+            assertThat(refused).isBetween(1065L, (long) BATCH);
+            assertThat(pair.counters.snapshot().requestsRefused()).isEqualTo(refused);
+            assertThat(pair.counters.snapshot().requestsServed()).isEqualTo(served);
+            assertThat(pair.move(false, List.of(good), 8, 2_000)).doesNotContain(TransferStatus.COMPLETED);
+            assertThat(pair.ours.untouched(8, BATCH * 8 - 8)).isTrue();
+        }
+    }
+}
