@@ -9,6 +9,7 @@ import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
@@ -32,7 +33,14 @@ final class GonePeerTest {
     private final PeerSockets sockets = new PeerSockets(
             ClusterKey.ofSecret("the secret of the test cluster"), UUID.randomUUID(), true, new Counters());
     private final TcpTransport transport = new TcpTransport(
-            sockets, new RegionRegistry(), new Capabilities(new SecureRandom()), SafetyChecks.ALL, gone, 1, List.of());
+            sockets,
+            new RegionRegistry(),
+            new Capabilities(new SecureRandom()),
+            SafetyChecks.ALL,
+            gone,
+            new PeerConduct(),
+            1,
+            List.of());
 
     @AfterEach
     void stop() {
