@@ -64,14 +64,20 @@ static struct {
 } verbs;
 
 static char load_error[FINDINGS_MAX_TEXT];
-static pthread_once_t load_once = PTHREAD_ONCE_INIT;
+static int loaded;
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
-static void load(void) {
+/* Under the lock. The first library that is named is the process's. */
+static void load(const char *name) {
+    if (loaded) {
+        return;
+    }
+    loaded = 1;
     /* Never closed again: see rdma.c. */
-    void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *error = dlerror();
-        snprintf(load_error, sizeof load_error, "%s", error ? error : "libibverbs.so.1 cannot be opened");
+        snprintf(load_error, sizeof load_error, "%s", error ? error : "libibverbs cannot be opened");
         return;
     }
     /* POSIX lets dlsym's result be used as a function; the copy through memory keeps ISO C quiet about it. */
@@ -79,7 +85,7 @@ static void load(void) {
     {                                                                                          \
         void *symbol = dlsym(library, "ibv_" #name);                                           \
         if (!symbol) {                                                                         \
-            snprintf(load_error, sizeof load_error, "libibverbs.so.1 lacks ibv_" #name);       \
+            snprintf(load_error, sizeof load_error, "libibverbs lacks ibv_" #name);            \
             return;                                                                            \
         }                                                                                      \
         memcpy(&verbs.name, &symbol, sizeof symbol);                                           \
@@ -113,9 +119,16 @@ static jlong failed(JNIEnv *env, jintArray error, int code) {
     return 0;
 }
 
-VERBS_CALL(jstring, unavailable)(JNIEnv *env, jclass type) {
+VERBS_CALL(jstring, unavailable)(JNIEnv *env, jclass type, jstring library) {
     (void)type;
-    pthread_once(&load_once, load);
+    const char *name = (*env)->GetStringUTFChars(env, library, NULL);
+    if (!name) {
+        return NULL;
+    }
+    pthread_mutex_lock(&loading);
+    load(name);
+    pthread_mutex_unlock(&loading);
+    (*env)->ReleaseStringUTFChars(env, library, name);
     return load_error[0] ? (*env)->NewStringUTF(env, load_error) : NULL;
 }
 
@@ -485,8 +498,9 @@ VERBS_CALL(jint, poll)(JNIEnv *env, jclass type, jlong handle, jlongArray out, j
 
 #else /* the build machine had no <infiniband/verbs.h> */
 
-VERBS_CALL(jstring, unavailable)(JNIEnv *env, jclass type) {
+VERBS_CALL(jstring, unavailable)(JNIEnv *env, jclass type, jstring library) {
     (void)type;
+    (void)library;
     return (*env)->NewStringUTF(env, "the bridge was built without infiniband/verbs.h");
 }
 

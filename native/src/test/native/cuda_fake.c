@@ -5,10 +5,13 @@
 // - Device addresses are reserved and mapped to nothing, so a CPU that touches one ends the process. What lies there is kept elsewhere.
 // - A copy that was started happens when somebody waits for it, and not before: who forgets to wait, or uses a buffer again too early,
 //   moves wrong bytes.
+// - The range behind a dma-buf is what was exported, and ends where that ended.
 // - Copies take pinned host memory only, and memory of the current context's device only.
 // - Every call can be made to fail, once or for ever, and everything that is handed out is counted.
 //
 // The test's side is FakeCuda.java, through the Java_... functions at the end.
+#include "cuda_fake.h"
+
 #include <jni.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -74,6 +77,8 @@ static int fault_count;
 static int live_streams;
 static int waiting_copies;
 static long done_copies;
+static long done_flushes;
+static long done_exports;
 static int slow_millis;
 static __thread struct device *contexts[MAX_STACK];
 static __thread int context_depth;
@@ -468,22 +473,46 @@ int cuFlushGPUDirectRDMAWrites(int target, int scope) {
     (void)target;
     (void)scope;
     int device = 0;
-    return end(begin("cuFlushGPUDirectRDMAWrites", &device));
+    int code = begin("cuFlushGPUDirectRDMAWrites", &device);
+    done_flushes += !code;
+    return end(code);
 }
 
 int cuMemGetHandleForAddressRange(void *handle, uint64_t address, size_t bytes, int type, unsigned long long flags) {
     int device = 0;
     int code = begin("cuMemGetHandleForAddressRange", &device);
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (!code && (type != 1 || flags != 0 || address % page != 0 || bytes % page != 0 || !range_of(address, 1))) {
+    struct range *one = code ? NULL : range_of(address, 1);
+    if (!code && (type != 1 || flags != 0 || address % page != 0 || bytes % page != 0 || !one || one->device != device)) {
         code = INVALID;
     }
+    if (!code && !dma_buf_supported) {
+        code = UNSUPPORTED;
+    }
     if (!code) {
-        int fd = dma_buf_supported ? memfd_create("fake-dma-buf", MFD_CLOEXEC) : -1;
-        *(int *)handle = fd;
-        code = fd < 0 ? UNSUPPORTED : SUCCESS;
+        struct fake_dma_buf buffer = {FAKE_DMA_BUF_KIND, backing(address, device), bytes};
+        int fd = memfd_create(FAKE_DMA_BUF_KIND, MFD_CLOEXEC);
+        if (fd < 0 || write(fd, &buffer, sizeof buffer) != (ssize_t)sizeof buffer) {
+            if (fd >= 0) {
+                close(fd);
+            }
+            code = NO_MEMORY;
+        } else {
+            *(int *)handle = fd;
+            done_exports++;
+        }
     }
     return end(code);
+}
+
+/* ---------------------------------------------------------------- the network card's side */
+
+char *fake_cuda_memory(uint64_t address, size_t bytes) {
+    pthread_mutex_lock(&lock);
+    struct range *one = range_of(address, bytes);
+    char *memory = one && one->device >= 0 ? backing(address, one->device) : NULL;
+    pthread_mutex_unlock(&lock);
+    return memory;
 }
 
 /* ---------------------------------------------------------------- the test's side */
@@ -499,6 +528,8 @@ TEST_CALL(void, configure)(JNIEnv *env, jclass type, jint count, jboolean dma_bu
     fault_count = 0;
     slow_millis = 0;
     done_copies = 0;
+    done_flushes = 0;
+    done_exports = 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -536,10 +567,10 @@ TEST_CALL(void, slowWaits)(JNIEnv *env, jclass type, jint millis) {
     pthread_mutex_unlock(&lock);
 }
 
-/* {device allocations, pinned ranges, streams, contexts, copies that wait, copies done} */
+/* {device allocations, pinned ranges, streams, contexts, copies that wait; copies done, flushes of remote writes, dma-bufs exported} */
 TEST_CALL(void, counts)(JNIEnv *env, jclass type, jlongArray out) {
     (void)type;
-    jlong values[6] = {0, 0, 0, 0, 0, 0};
+    jlong values[8] = {0};
     pthread_mutex_lock(&lock);
     for (int i = 0; i < range_count; i++) {
         values[ranges[i].device >= 0 ? 0 : 1]++;
@@ -550,8 +581,10 @@ TEST_CALL(void, counts)(JNIEnv *env, jclass type, jlongArray out) {
     }
     values[4] = waiting_copies;
     values[5] = done_copies;
+    values[6] = done_flushes;
+    values[7] = done_exports;
     pthread_mutex_unlock(&lock);
-    (*env)->SetLongArrayRegion(env, out, 0, 6, values);
+    (*env)->SetLongArrayRegion(env, out, 0, 8, values);
 }
 
 /* What lies on the device, by the back door: synchronous, for filling and looking. */

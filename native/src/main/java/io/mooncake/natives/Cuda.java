@@ -17,7 +17,11 @@ public final class Cuda {
     /** Names another driver library; for tests. */
     static final String LIBRARY_PROPERTY = "mooncake.cuda.library";
 
+    /** Names another folder of what the kernel has loaded; for tests. */
+    static final String MODULES_PROPERTY = "mooncake.cuda.modules";
+
     private static final String LIBRARY = "libcuda.so.1";
+    private static final String MODULES = "/sys/module";
     private static final List<String> PEER_MEMORY_MODULES = List.of("nvidia_peermem", "nv_peer_mem");
 
     private Cuda() {}
@@ -86,8 +90,9 @@ public final class Cuda {
 
     /** The kernel module that lets network cards register GPU addresses, if it is loaded. */
     public static Optional<String> peerMemoryModule() {
+        Path loaded = Path.of(System.getProperty(MODULES_PROPERTY, MODULES));
         return PEER_MEMORY_MODULES.stream()
-                .filter(module -> Files.isDirectory(Path.of("/sys/module", module)))
+                .filter(module -> Files.isDirectory(loaded.resolve(module)))
                 .findFirst();
     }
 }

@@ -11,6 +11,11 @@ import java.util.Optional;
  * <p>The classes of this package add nothing to the driver but types and ownership: no threads, no buffers, no policy.
  */
 public final class Verbs {
+    /** Names another library, before the first call; for tests. */
+    static final String LIBRARY_PROPERTY = "mooncake.verbs.library";
+
+    private static final String LIBRARY = "libibverbs.so.1";
+
     private Verbs() {}
 
     /** Why verbs cannot be used at all, in one line; empty when they can, which says nothing about devices. Never throws. */
@@ -18,7 +23,7 @@ public final class Verbs {
         if (NativeBridge.availability() instanceof NativeBridge.Unavailable absent) {
             return Optional.of("native bridge: " + absent.reason());
         }
-        return Optional.ofNullable(VerbsCalls.unavailable());
+        return Optional.ofNullable(VerbsCalls.unavailable(System.getProperty(LIBRARY_PROPERTY, LIBRARY)));
     }
 
     /** The names of the devices in the driver's order; empty when there are none or verbs cannot be used. Never throws. */

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 final class VerbsCalls {
     private VerbsCalls() {}
 
-    /** Why verbs cannot be used, or null. */
-    static native @Nullable String unavailable();
+    /** Why verbs cannot be used, or null. The library is opened by the first call and stays that one. */
+    static native @Nullable String unavailable(String library);
 
     static native long open(String name, int[] error);
 

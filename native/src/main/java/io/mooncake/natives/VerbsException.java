@@ -33,6 +33,7 @@ public final class VerbsException extends MooncakeException {
             case 14 -> " (the address range is not mapped)";
             case 19 -> " (no such device)";
             case 22 -> " (invalid value)";
+            case 95 -> " (not supported by the device or its driver)";
             case 110 -> " (timed out: the peer's address was not resolved)";
             default -> "";
         };

@@ -2,8 +2,6 @@
 package io.mooncake.natives;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
@@ -20,7 +18,9 @@ public final class FakeCuda {
     public static final int OUT_OF_MEMORY = 2;
     public static final int ILLEGAL_ADDRESS = 700;
 
-    private static boolean loaded;
+    private static final String LIBRARY = "cuda-fake";
+    private static final int COUNTS = 8;
+
     private static String path = "";
 
     private FakeCuda() {}
@@ -32,38 +32,16 @@ public final class FakeCuda {
 
     /** Whether this build has the bridge and the fake driver. */
     public static boolean available() {
-        return NativeBridge.available() && FakeCuda.class.getResource(resource()) != null;
-    }
-
-    private static String resource() {
-        return "/META-INF/native-test/"
-                + NativeLibrary.platform(System.getProperty("os.name"), System.getProperty("os.arch")) + "/"
-                + System.mapLibraryName("cuda-fake");
+        return NativeBridge.available() && TestLibrary.exists(LIBRARY);
     }
 
     /** Becomes the driver, with two healthy GPUs. */
     public static synchronized void install() {
-        if (!loaded) {
-            load();
-            loaded = true;
+        if (path.isEmpty()) {
+            path = TestLibrary.load(LIBRARY);
         }
         System.setProperty(Cuda.LIBRARY_PROPERTY, path);
         configure(2, true);
-    }
-
-    private static void load() {
-        try (InputStream library = FakeCuda.class.getResourceAsStream(resource())) {
-            Path folder = Files.createTempDirectory("fake-cuda");
-            Path copy = folder.resolve(System.mapLibraryName("cuda-fake"));
-            Files.copy(library, copy);
-            // The bridge opens it by name, at any time until the end.
-            copy.toFile().deleteOnExit();
-            folder.toFile().deleteOnExit();
-            path = copy.toAbsolutePath().toString();
-            System.load(path);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 
     /** The system's driver again. */
@@ -92,16 +70,29 @@ public final class FakeCuda {
     public static native void slowWaits(int millis);
 
     public static Held held() {
-        long[] out = new long[6];
-        counts(out);
+        long[] out = counts();
         return new Held(out[0], out[1], out[2], out[3], out[4]);
+    }
+
+    private static long[] counts() {
+        long[] out = new long[COUNTS];
+        counts(out);
+        return out;
     }
 
     /** Copies that the driver has made since {@link #configure}. */
     public static long copies() {
-        long[] out = new long[6];
-        counts(out);
-        return out[5];
+        return counts()[5];
+    }
+
+    /** How often writes of network cards were made visible since {@link #configure}. */
+    public static long flushes() {
+        return counts()[6];
+    }
+
+    /** Dma-bufs that the driver has made since {@link #configure}. */
+    public static long exports() {
+        return counts()[7];
     }
 
     /** Descriptors of dma-bufs that this process has open. */

@@ -3,7 +3,6 @@ package io.mooncake.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
@@ -16,13 +15,13 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** GPU memory when the driver fails, waits, or is told of memory that is none. Over the fake driver: none of it has run on a GPU. */
+@ExtendWith(FakeGpus.class)
 final class GpuFaultTest {
     private static final int SIZE = 16 << 20;
 
@@ -34,22 +33,8 @@ final class GpuFaultTest {
     private TransferEngine reader;
     private final List<Memory> memories = new ArrayList<>();
 
-    @BeforeAll
-    static void install() {
-        assumeThat(FakeCuda.available())
-                .as("native bridge and fake CUDA driver")
-                .isTrue();
-        FakeCuda.install();
-    }
-
-    @AfterAll
-    static void uninstall() {
-        FakeCuda.uninstall();
-    }
-
     @BeforeEach
     void startEngines() {
-        FakeCuda.configure(2, true);
         owner = start();
         reader = start();
     }
@@ -67,11 +52,10 @@ final class GpuFaultTest {
             assertThat(memory.canariesIntact()).isTrue();
             memory.close();
         });
-        assertThat(FakeCuda.held()).isEqualTo(FakeCuda.Held.NOTHING);
     }
 
     private Memory memory(int gpu) {
-        Memory made = gpu < 0 ? new Memory(SIZE) : new GpuTestMemory(SIZE, gpu);
+        Memory made = GpuTestMemory.of(SIZE, gpu);
         memories.add(made);
         return made;
     }

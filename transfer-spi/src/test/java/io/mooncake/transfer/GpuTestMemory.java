@@ -29,6 +29,11 @@ final class GpuTestMemory extends Memory {
         }
     }
 
+    /** Memory of that GPU, or of the host for a number below 0. */
+    static Memory of(int length, int gpu) {
+        return gpu < 0 ? new Memory(length) : new GpuTestMemory(length, gpu);
+    }
+
     GpuTestMemory(int length, int gpu) {
         this(length, gpu, new Allocation(Cuda.open(gpu)));
     }
