@@ -2,12 +2,11 @@
 package io.mooncake.transfer.gpu;
 
 import io.mooncake.transfer.internal.Staging;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The slots of one batch. It takes its row of the arena when the first slice asks, since a batch whose bytes go directly needs none. State
- * is guarded by this; copies run outside of the lock, on a lane of the GPU for their own time.
+ * The slots of one batch. It takes its row of the arena when it has something to stage, since a batch whose bytes go directly needs none.
+ * State is guarded by this; copies run outside of the lock, on a lane of the GPU for their own time.
  */
 final class BatchStaging implements Staging {
     /** Slots of a row at most; with slices of 1 MiB four batches run at a time. */
@@ -43,34 +42,46 @@ final class BatchStaging implements Staging {
     }
 
     @Override
-    public synchronized long acquire(int bytes, boolean holdsNone) {
+    public synchronized boolean reserve() {
         if (row == null) {
             row = arena.take(slotBytes, wanted, deadlineNanos);
         }
+        return row != null;
+    }
+
+    @Override
+    public synchronized boolean awaitFree() {
+        while (!hasFree()) {
+            if (!Waits.await(this, deadlineNanos)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public synchronized boolean hasFree() {
+        PinnedArena.Row slots = row;
+        return slots == null || free() < slots.slots();
+    }
+
+    @Override
+    public synchronized long acquire(int bytes) {
         PinnedArena.Row slots = row;
         if (slots == null || bytes > slots.slotBytes()) {
-            return NONE_IN_TIME;
+            throw new IllegalStateException("no buffers of " + bytes + " bytes are reserved");
         }
-        while (true) {
-            int free = Long.numberOfTrailingZeros(~used);
-            if (free < slots.slots()) {
-                used |= 1L << free;
-                return slots.address() + (long) free * slots.slotBytes();
-            }
-            if (!holdsNone) {
-                return 0;
-            }
-            long left = deadlineNanos - System.nanoTime();
-            if (left <= 0) {
-                return NONE_IN_TIME;
-            }
-            try {
-                TimeUnit.NANOSECONDS.timedWait(this, Math.max(1_000_000, left));
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return NONE_IN_TIME;
-            }
+        int free = free();
+        if (free == slots.slots()) {
+            return 0;
         }
+        used |= 1L << free;
+        return slots.address() + (long) free * slots.slotBytes();
+    }
+
+    /** The first free slot; their number when there is none. */
+    private int free() {
+        return Long.numberOfTrailingZeros(~used);
     }
 
     @Override

@@ -7,7 +7,6 @@ import io.mooncake.natives.CudaException;
 import io.mooncake.transfer.internal.DeviceMemory;
 import java.util.ArrayDeque;
 import java.util.Locale;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,14 +50,7 @@ final class GpuDevice implements AutoCloseable {
             if (made < MAX_PASSAGES) {
                 return make();
             }
-            long left = deadlineNanos - System.nanoTime();
-            if (left <= 0) {
-                return null;
-            }
-            try {
-                TimeUnit.NANOSECONDS.timedWait(this, Math.max(1_000_000, left));
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
+            if (!Waits.await(this, deadlineNanos)) {
                 return null;
             }
         }

@@ -6,7 +6,6 @@ import io.mooncake.natives.CudaDevice;
 import io.mooncake.natives.CudaMemory;
 import io.mooncake.transfer.internal.Region;
 import java.util.BitSet;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -64,14 +63,7 @@ final class PinnedArena implements AutoCloseable {
                     return new Row(memory.address() + (long) at * UNIT_BYTES, units * UNIT_BYTES, slots);
                 }
             }
-            long left = deadlineNanos - System.nanoTime();
-            if (left <= 0) {
-                return null;
-            }
-            try {
-                TimeUnit.NANOSECONDS.timedWait(this, Math.max(1_000_000, left));
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
+            if (!Waits.await(this, deadlineNanos)) {
                 return null;
             }
         }

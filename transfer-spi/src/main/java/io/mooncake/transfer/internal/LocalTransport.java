@@ -51,6 +51,9 @@ public final class LocalTransport implements Transport {
 
     @Override
     public void execute(PeerAddress self, TransferBatch batch) {
+        if (!batch.reserveBuffers()) {
+            return;
+        }
         Worker worker = take();
         try {
             execute(self.incarnation(), batch, worker);

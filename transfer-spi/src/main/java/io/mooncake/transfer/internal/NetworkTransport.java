@@ -87,7 +87,7 @@ public final class NetworkTransport implements Transport {
             choice.proven = true;
             choice.turnedDown = false;
             choice.reason = "";
-        } else if (batch.has(TransferStatus.TIMEOUT)) {
+        } else if (batch.has(TransferStatus.TIMEOUT) && !batch.starved()) {
             turnDown(peer, choice, "nothing came through by a deadline");
         }
     }

@@ -6,9 +6,6 @@ package io.mooncake.transfer.internal;
  * Safe for the batch's workers. Who closes it gets all buffers back, so the transport must have returned before.
  */
 public interface Staging extends AutoCloseable {
-    /** From {@link #acquire}: the deadline has passed, or the thread was interrupted, before a buffer was free. */
-    long NONE_IN_TIME = -1;
-
     /** Whether the request's local end lies on a device. */
     boolean onDevice(int request);
 
@@ -16,12 +13,19 @@ public interface Staging extends AutoCloseable {
     boolean direct(int request);
 
     /**
-     * A buffer for {@code bytes}. The first one of a batch is waited for until the batch's deadline; later ones only when the worker says
-     * that it holds none.
-     *
-     * @return its address, 0 when all are with slices under way, or {@link #NONE_IN_TIME}
+     * Takes the batch's buffers out of those of all batches, and waits for that until the batch's deadline; before anything of it is staged.
+     * The caller holds nothing that other batches wait for. False when there were none in time, or the thread was interrupted.
      */
-    long acquire(int bytes, boolean holdsNone);
+    boolean reserve();
+
+    /** Waits until one of the batch's buffers is free, if it has any, likewise; who holds one itself does not call it. */
+    boolean awaitFree();
+
+    /** Whether one of the batch's buffers is free, or it has none because nothing is staged. */
+    boolean hasFree();
+
+    /** A buffer for a slice of {@code bytes}, out of those that are reserved; 0 when all are with slices under way. */
+    long acquire(int bytes);
 
     /** Takes a buffer back. */
     void release(long buffer);

@@ -66,6 +66,8 @@ public final class TransferBatch {
     /** Whether the transport at work gives device addresses to a card that reaches them. */
     private volatile boolean cardAtWork;
 
+    private volatile boolean starved;
+
     /** A part of a request; mutable and reused by the connection that works on it. */
     public static final class Slice {
         private int request;
@@ -348,7 +350,7 @@ public final class TransferBatch {
      */
     public boolean nextShare(Slice slice, long outstanding, double weight, boolean last) {
         while (takeShare(slice, outstanding, weight, last)) {
-            Staged staged = stage(slice, outstanding == 0);
+            Staged staged = stage(slice);
             if (staged != Staged.SKIPPED) {
                 return staged == Staged.READY;
             }
@@ -377,7 +379,7 @@ public final class TransferBatch {
     /** As {@link #next}, of requests with an index below {@code end} only. */
     public boolean nextBelow(int end, Slice slice) {
         while (takeBelow(end, slice)) {
-            Staged staged = stage(slice, false);
+            Staged staged = stage(slice);
             if (staged != Staged.SKIPPED) {
                 return staged == Staged.READY;
             }
@@ -421,6 +423,7 @@ public final class TransferBatch {
     public void stageWith(@Nullable Staging through) {
         staging = through;
         cardAtWork = false;
+        starved = false;
     }
 
     /** The transport's card reaches devices: from now on slices of raw requests carry device addresses where the card knows them. */
@@ -442,6 +445,47 @@ public final class TransferBatch {
     /** Copies that are verified pass through memory of the host in any case: the CPU must see them. */
     private boolean passesHost(Staging through, int request) {
         return through.onDevice(request) && !(cardAtWork && !verified() && through.direct(request));
+    }
+
+    /**
+     * Takes the buffers that slices will pass through, if any will, and waits for them until the deadline. Who moves a batch calls this first
+     * of all: what it took before, a connection for example, others would wait for that have the buffers.
+     *
+     * @return false: there were none in time, and the batch has ended
+     */
+    public boolean reserveBuffers() {
+        Staging through = staging;
+        for (int i = 0; through != null && i < handles.length; i++) {
+            if (passesHost(through, i) && status(i) == null) {
+                return through.reserve() || starve();
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Waits until a slice can pass through a buffer, if any has to; before its worker takes what others wait for.
+     *
+     * @param holdsNone whether the worker has no slice under way, and so nothing to do meanwhile; else it does not wait
+     * @return false: not now, or the batch has ended
+     */
+    public boolean awaitBuffer(boolean holdsNone) {
+        Staging through = staging;
+        if (through == null) {
+            return true;
+        }
+        return holdsNone ? through.awaitFree() || starve() : through.hasFree();
+    }
+
+    private boolean starve() {
+        starved = true;
+        abort(Thread.currentThread().isInterrupted() ? TransferStatus.CANCELED : deadlineStatus);
+        return false;
+    }
+
+    /** Whether it ended for want of buffers, and so says nothing about the peer. */
+    public boolean starved() {
+        return starved;
     }
 
     /** What a card has written to devices becomes visible there; a request whose device fails then is not completed. */
@@ -471,16 +515,12 @@ public final class TransferBatch {
     }
 
     /** Moves the local end of a slice that was just taken to memory of the host, where it lies on a device. */
-    private Staged stage(Slice slice, boolean holdsNone) {
+    private Staged stage(Slice slice) {
         Staging through = staging;
         if (through == null || !passesHost(through, slice.request)) {
             return Staged.READY;
         }
-        long buffer = through.acquire(slice.length, holdsNone);
-        if (buffer == Staging.NONE_IN_TIME) {
-            abort(Thread.currentThread().isInterrupted() ? TransferStatus.CANCELED : deadlineStatus);
-            return Staged.SKIPPED;
-        }
+        long buffer = through.acquire(slice.length);
         if (buffer == 0) {
             giveBack(slice);
             return Staged.LATER;

@@ -135,6 +135,9 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
                 batch.abort(TransferStatus.PEER_UNREACHABLE);
                 return null;
             }
+            if (!batch.reserveBuffers()) {
+                return null;
+            }
             for (int i = 0; i < batch.requests(); i++) {
                 if (!batch.staged(i) && !registrations.has(batch.localAddress(i))) {
                     return new Declined("local memory is not registered with the device", false);

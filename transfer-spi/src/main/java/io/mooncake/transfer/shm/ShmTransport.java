@@ -179,6 +179,9 @@ public final class ShmTransport implements Transport {
 
     /** Reads what can be read this way; whether that was all of it. */
     private boolean read(PeerAddress peer, PeerLink link, TransferBatch batch) {
+        if (!batch.reserveBuffers()) {
+            return true;
+        }
         long now = System.nanoTime();
         if (!batch.leased()) {
             open(peer, link, batch, now);

@@ -288,6 +288,9 @@ final class TcpClientConnection extends WatchedChannel {
 
     /** Takes a slice, for a read together with the credit to receive it. */
     private boolean take(TransferBatch batch, boolean leader, Slice slice) throws IOException {
+        if (!batch.awaitBuffer(outstanding == 0)) {
+            return false;
+        }
         if (batch.write()) {
             return batch.nextShare(slice, outstanding, link.weight(rail), leader);
         }

@@ -82,6 +82,9 @@ public final class TcpTransport implements Transport {
             batch.abort(TransferStatus.PEER_UNREACHABLE);
             return;
         }
+        if (!batch.reserveBuffers()) {
+            return;
+        }
         long startNanos = System.nanoTime();
         if (startNanos - batch.deadlineNanos() >= 0) {
             // Nothing is asked for any more; the watchdog might come after the answer.

@@ -22,6 +22,90 @@ final class TransferBatchTest {
                 false, handles, addresses, sizes, null, null, null, Long.MAX_VALUE, TransferStatus.TIMEOUT, 1);
     }
 
+    /** One buffer, for whatever request. */
+    private static final class OneBuffer implements Staging {
+        static final long ADDRESS = 77;
+        private boolean reserved;
+        private boolean free = true;
+
+        @Override
+        public boolean onDevice(int request) {
+            return true;
+        }
+
+        @Override
+        public boolean direct(int request) {
+            return false;
+        }
+
+        @Override
+        public boolean reserve() {
+            reserved = true;
+            return true;
+        }
+
+        @Override
+        public boolean awaitFree() {
+            assertThat(free).as("it would wait for good").isTrue();
+            return true;
+        }
+
+        @Override
+        public boolean hasFree() {
+            return free;
+        }
+
+        @Override
+        public long acquire(int bytes) {
+            assertThat(reserved).isTrue();
+            long address = free ? ADDRESS : 0;
+            free = false;
+            return address;
+        }
+
+        @Override
+        public void release(long buffer) {
+            free = true;
+        }
+
+        @Override
+        public boolean toDevice(int request, long buffer, long deviceAddress, int bytes) {
+            return true;
+        }
+
+        @Override
+        public boolean fromDevice(int request, long deviceAddress, long buffer, int bytes) {
+            return true;
+        }
+
+        @Override
+        public boolean flush(int request) {
+            return true;
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    @Test
+    void nextShare_onlyBufferWithAnotherWorker_givesTheSliceBackAndDoesNotWait() {
+        TransferBatch batch = batch(10, 10);
+        batch.stageWith(new OneBuffer());
+        assertThat(batch.reserveBuffers()).isTrue();
+        assertThat(batch.awaitBuffer(true)).isTrue();
+        Slice first = new Slice();
+        Slice second = new Slice();
+        assertThat(batch.nextShare(first, 0, 1, true)).isTrue();
+        assertThat(first.localAddress()).isEqualTo(OneBuffer.ADDRESS);
+        assertThat(batch.awaitBuffer(false)).isFalse();
+        // The other worker looked before the first one took it, and has credit that others wait for.
+        assertThat(batch.nextShare(second, 0, 1, true)).isFalse();
+        batch.verified(first);
+        assertThat(batch.nextShare(second, 0, 1, true)).isTrue();
+        assertThat(second.request()).isEqualTo(1);
+        assertThat(second.localAddress()).isEqualTo(OneBuffer.ADDRESS);
+    }
+
     @Test
     void nextBelow_returnedSliceBeyondTheEnd_staysForLater() {
         TransferBatch batch = batch(10, 10, 10);
