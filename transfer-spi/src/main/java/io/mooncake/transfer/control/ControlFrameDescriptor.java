@@ -7,10 +7,11 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.UUID;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The one frame of the control plane, version 1, little-endian; a ZeroMQ message carries exactly one (events: behind their topic).
+ * The one frame of the control plane, version 2, little-endian; a ZeroMQ message carries exactly one (events: behind their topic).
  *
  * <pre>
  *  0  magic "MKC1"                                        4 B
@@ -23,13 +24,16 @@ import org.jspecify.annotations.Nullable;
  * 32  target's incarnation, zero in events            2 x i64
  * 48  name of the service or topic, ASCII, zero-padded   32 B
  * 80  payload bytes                                       i32
- * 84  payload; of an error: UTF-8 text
+ * 84  CRC32C of 0..84 and the payload                     i32
+ * 88  payload; of an error: UTF-8 text
  * </pre>
+ *
+ * Nothing else would tell a request for other keys, or the grant of another range, from what was said: the network's own sums are weak.
  */
 final class ControlFrameDescriptor {
     static final int MAGIC = 'M' | 'K' << 8 | 'C' << 16 | '1' << 24;
-    static final int VERSION = 1;
-    static final int HEADER_BYTES = 84;
+    static final int VERSION = 2;
+    static final int HEADER_BYTES = 88;
     static final int MAX_NAME_BYTES = 32;
     static final int MAX_FRAME_BYTES = HEADER_BYTES + ControlPlane.MAX_PAYLOAD_BYTES;
 
@@ -42,6 +46,8 @@ final class ControlFrameDescriptor {
     static final int REFUSED = 1;
     static final int STALE = 2;
     static final int BUSY = 3;
+
+    static final int CHECKSUM = 84;
 
     private ControlFrameDescriptor() {}
 
@@ -59,8 +65,17 @@ final class ControlFrameDescriptor {
         to.put((byte) name.length).putLong(frame.correlation);
         to.putLong(frame.sender.getMostSignificantBits()).putLong(frame.sender.getLeastSignificantBits());
         to.putLong(frame.target.getMostSignificantBits()).putLong(frame.target.getLeastSignificantBits());
-        to.put(name).position(80).putInt(frame.payload.length).put(frame.payload);
-        return to.array();
+        to.put(name).position(80).putInt(frame.payload.length);
+        to.position(HEADER_BYTES).put(frame.payload);
+        return to.putInt(CHECKSUM, checksum(to.array())).array();
+    }
+
+    /** What belongs at {@link #CHECKSUM} of a whole frame. */
+    static int checksum(byte[] frame) {
+        CRC32C crc = new CRC32C();
+        crc.update(frame, 0, CHECKSUM);
+        crc.update(frame, HEADER_BYTES, frame.length - HEADER_BYTES);
+        return (int) crc.getValue();
     }
 
     /** Decodes, or null when it is no frame: every length is checked before it is used. */
@@ -82,6 +97,7 @@ final class ControlFrameDescriptor {
                 || nameBytes < 1
                 || nameBytes > MAX_NAME_BYTES
                 || payloadBytes != bytes.length - HEADER_BYTES
+                || from.getInt(CHECKSUM) != checksum(bytes)
                 || !name(bytes, nameBytes)) {
             return null;
         }

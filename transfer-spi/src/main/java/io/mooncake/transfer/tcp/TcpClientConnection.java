@@ -350,7 +350,7 @@ final class TcpClientConnection extends WatchedChannel {
         awaitControl(TcpFrameDescriptor.TRAILER_BYTES, more ? CONTROL_BYTES : TcpFrameDescriptor.TRAILER_BYTES, target);
         counters.readTcp.add(slice.length());
         at = takeControl(TcpFrameDescriptor.TRAILER_BYTES);
-        return requireValid(TcpFrameDescriptor.trailerStatus(in, at, answered + 1));
+        return requireValid(TcpFrameDescriptor.trailerStatus(in, at, answered + 1, crc));
     }
 
     private static TransferStatus requireValid(@Nullable TransferStatus status) throws IOException {

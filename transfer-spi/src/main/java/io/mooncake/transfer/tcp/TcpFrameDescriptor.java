@@ -10,7 +10,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Frames of the data plane after the handshake, version 2, little-endian.
+ * Frames of the data plane after the handshake, version 3, little-endian.
  *
  * <pre>
  * request                                       response
@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  *  40  handle's length                i64         0  magic "MKE1"              4 B
  *  48  handle's expiry                i64         4  status after sending      u8
  *  56  access offset in the handle    i64         5  zero                      3 B
- *  64  capability                    32 B         8  sequence                  i64
- *  96  CRC32C of 0..96                i32
+ *  64  capability                    32 B         8  sequence, its lower half   i32
+ *  96  CRC32C of 0..96                i32        12  CRC32C of 0..12            i32
  * 100  zero                           4 B
  * </pre>
  *
@@ -42,7 +42,7 @@ final class TcpFrameDescriptor {
     static final int REQUEST_MAGIC = 'M' | 'K' << 8 | 'Q' << 16 | '1' << 24;
     static final int RESPONSE_MAGIC = 'M' | 'K' << 8 | 'R' << 16 | '1' << 24;
     static final int TRAILER_MAGIC = 'M' | 'K' << 8 | 'E' << 16 | '1' << 24;
-    static final int VERSION = 2;
+    static final int VERSION = 3;
     static final int REQUEST_BYTES = 104;
     static final int RESPONSE_BYTES = 24;
     static final int TRAILER_BYTES = 16;
@@ -58,7 +58,9 @@ final class TcpFrameDescriptor {
     private static final int CAPABILITY = 64;
     private static final int CAPABILITY_BYTES = 32;
     private static final int REQUEST_CRC = 96;
+    private static final int REQUEST_ZERO = 100;
     private static final int RESPONSE_CRC = 20;
+    private static final int TRAILER_CRC = 12;
 
     private TcpFrameDescriptor() {}
 
@@ -93,7 +95,7 @@ final class TcpFrameDescriptor {
         for (int i = 0; i < CAPABILITY_BYTES; i++) {
             target.put(at + CAPABILITY + i, i < capability.length ? capability[i] : 0);
         }
-        target.putInt(at + REQUEST_CRC, crc(target, at, REQUEST_CRC, crc)).putInt(at + 100, 0);
+        target.putInt(at + REQUEST_CRC, crc(target, at, REQUEST_CRC, crc)).putInt(at + REQUEST_ZERO, 0);
         target.position(at + REQUEST_BYTES);
     }
 
@@ -101,6 +103,7 @@ final class TcpFrameDescriptor {
     static boolean readRequest(ByteBuffer source, int at, Request into, CRC32C crc) {
         if (source.getInt(at) != REQUEST_MAGIC
                 || source.get(at + 4) != VERSION
+                || source.getInt(at + REQUEST_ZERO) != 0
                 || source.getInt(at + REQUEST_CRC) != crc(source, at, REQUEST_CRC, crc)) {
             return false;
         }
@@ -160,18 +163,20 @@ final class TcpFrameDescriptor {
     }
 
     /** Writes a trailer at the position of {@code target} and advances it. */
-    static void putTrailer(ByteBuffer target, TransferStatus status, long sequence) {
+    static void putTrailer(ByteBuffer target, TransferStatus status, long sequence, CRC32C crc) {
         int at = target.position();
         target.putInt(at, TRAILER_MAGIC)
                 .putInt(at + 4, StatusCodes.code(status))
-                .putLong(at + 8, sequence);
+                .putInt(at + 8, (int) sequence);
+        target.putInt(at + TRAILER_CRC, crc(target, at, TRAILER_CRC, crc));
         target.position(at + TRAILER_BYTES);
     }
 
     /** The status of the trailer at {@code at}, or null when it is not the one of {@code sequence}. */
-    static @Nullable TransferStatus trailerStatus(ByteBuffer source, int at, long sequence) {
+    static @Nullable TransferStatus trailerStatus(ByteBuffer source, int at, long sequence, CRC32C crc) {
         if (source.getInt(at) != TRAILER_MAGIC
-                || source.getLong(at + 8) != sequence
+                || source.getInt(at + 8) != (int) sequence
+                || source.getInt(at + TRAILER_CRC) != crc(source, at, TRAILER_CRC, crc)
                 || source.getInt(at + 4) >>> 8 != 0) {
             return null;
         }

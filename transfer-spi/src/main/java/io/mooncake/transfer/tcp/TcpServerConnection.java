@@ -245,7 +245,7 @@ final class TcpServerConnection extends WatchedChannel {
     }
 
     private void sent(@Nullable RefusalCause after) {
-        TcpFrameDescriptor.putTrailer(out, AccessCheck.status(after), sequence);
+        TcpFrameDescriptor.putTrailer(out, AccessCheck.status(after), sequence, crc);
         if (after == null) {
             counters.requestsServed.increment();
             counters.bytesServed.add(request.length());

@@ -19,9 +19,9 @@ final class ControlFrameDescriptorTest {
             new UUID(0x5555555566666666L, 0x7777777788888888L),
             "echo",
             new byte[] {9, 8, 7});
-    private static final String GOLDEN = "4d4b4331" + "01010004" + "0807060504030201" + "2222222211111111"
+    private static final String GOLDEN = "4d4b4331" + "02010004" + "0807060504030201" + "2222222211111111"
             + "4444444433333333" + "6666666655555555" + "8888888877777777" + "6563686f" + "00".repeat(28)
-            + "03000000" + "090807";
+            + "03000000" + "1cf556d1" + "090807";
 
     @Test
     void encode_frame_isGolden() {
@@ -33,6 +33,15 @@ final class ControlFrameDescriptorTest {
     void decode_golden_isTheFrame() {
         Frame frame = ControlFrameDescriptor.decode(HexFormat.of().parseHex(GOLDEN));
         assertThat(frame).usingRecursiveComparison().isEqualTo(FRAME);
+    }
+
+    @Test
+    void decode_anyBitFlipped_isNull() {
+        for (int bit = 0; bit < GOLDEN.length() * 4; bit++) {
+            byte[] frame = HexFormat.of().parseHex(GOLDEN);
+            frame[bit / 8] ^= (byte) (1 << bit % 8);
+            assertThat(ControlFrameDescriptor.decode(frame)).as("bit %d", bit).isNull();
+        }
     }
 
     @Test

@@ -34,16 +34,17 @@ final class TcpFrameDescriptorTest {
     @Test
     void put_frames_areGolden() {
         assertThat(HexFormat.of().formatHex(request().array(), 0, 96))
-                .isEqualTo("4d4b5131" + "02" + "02" + "0100" + "0200000000000000" + "03000000" + "05000000"
+                .isEqualTo("4d4b5131" + "03" + "02" + "0100" + "0200000000000000" + "03000000" + "05000000"
                         + "0400000000000000" + "0500000000000000" + "0600000000000000" + "0700000000000000"
                         + "0100000000000000" + "cd".repeat(32));
         ByteBuffer response = buffer(TcpFrameDescriptor.RESPONSE_BYTES);
         TcpFrameDescriptor.putResponse(response, TransferStatus.COMPLETED, 9, 256, 3 << 20, crc);
         assertThat(HexFormat.of().formatHex(response.array(), 0, 20))
-                .isEqualTo("4d4b5231" + "02" + "01" + "3000" + "0900000000000000" + "00010000");
+                .isEqualTo("4d4b5231" + "03" + "01" + "3000" + "0900000000000000" + "00010000");
         ByteBuffer trailer = buffer(TcpFrameDescriptor.TRAILER_BYTES);
-        TcpFrameDescriptor.putTrailer(trailer, TransferStatus.STALE_GENERATION, 9);
-        assertThat(HexFormat.of().formatHex(trailer.array())).isEqualTo("4d4b4531" + "04000000" + "0900000000000000");
+        TcpFrameDescriptor.putTrailer(trailer, TransferStatus.STALE_GENERATION, 9, crc);
+        assertThat(HexFormat.of().formatHex(trailer.array()))
+                .isEqualTo("4d4b4531" + "04000000" + "09000000" + "119cf7e2");
     }
 
     @Test
@@ -79,9 +80,9 @@ final class TcpFrameDescriptorTest {
     void codes_everyStatus_comesBack() {
         for (TransferStatus status : TransferStatus.values()) {
             ByteBuffer trailer = buffer(TcpFrameDescriptor.TRAILER_BYTES);
-            TcpFrameDescriptor.putTrailer(trailer, status, 1);
-            assertThat(TcpFrameDescriptor.trailerStatus(trailer, 0, 1)).isEqualTo(status);
-            assertThat(TcpFrameDescriptor.trailerStatus(trailer, 0, 2)).isNull();
+            TcpFrameDescriptor.putTrailer(trailer, status, 1, crc);
+            assertThat(TcpFrameDescriptor.trailerStatus(trailer, 0, 1, crc)).isEqualTo(status);
+            assertThat(TcpFrameDescriptor.trailerStatus(trailer, 0, 2, crc)).isNull();
         }
     }
 
@@ -90,13 +91,33 @@ final class TcpFrameDescriptorTest {
         TcpFrameDescriptor.Request request = new TcpFrameDescriptor.Request();
         assertThat(TcpFrameDescriptor.readRequest(request(), 0, request, crc)).isTrue();
         assertThat(request.claim.offset).isEqualTo(1);
-        for (int bit = 0; bit < 100 * 8; bit++) {
+        for (int bit = 0; bit < TcpFrameDescriptor.REQUEST_BYTES * 8; bit++) {
             ByteBuffer frame = request();
             frame.array()[bit / 8] ^= (byte) (1 << bit % 8);
             frame.clear();
             assertThat(TcpFrameDescriptor.readRequest(frame, 0, request, crc))
                     .as("bit %d", bit)
                     .isFalse();
+        }
+    }
+
+    @Test
+    void answers_anyBitFlipped_areNoAnswers() {
+        for (int bit = 0; bit < TcpFrameDescriptor.RESPONSE_BYTES * 8; bit++) {
+            ByteBuffer response = buffer(TcpFrameDescriptor.RESPONSE_BYTES);
+            TcpFrameDescriptor.putResponse(response, TransferStatus.COMPLETED, 9, 256, 3 << 20, crc);
+            response.array()[bit / 8] ^= (byte) (1 << bit % 8);
+            assertThat(TcpFrameDescriptor.responseStatus(response.clear(), 0, 9, 256, crc))
+                    .as("bit %d", bit)
+                    .isNull();
+        }
+        for (int bit = 0; bit < TcpFrameDescriptor.TRAILER_BYTES * 8; bit++) {
+            ByteBuffer trailer = buffer(TcpFrameDescriptor.TRAILER_BYTES);
+            TcpFrameDescriptor.putTrailer(trailer, TransferStatus.STALE_INCARNATION, 9, crc);
+            trailer.array()[bit / 8] ^= (byte) (1 << bit % 8);
+            assertThat(TcpFrameDescriptor.trailerStatus(trailer.clear(), 0, 9, crc))
+                    .as("bit %d", bit)
+                    .isNull();
         }
     }
 
@@ -122,7 +143,7 @@ final class TcpFrameDescriptorTest {
                 assertThat(request.length()).isBetween(1, TcpFrameDescriptor.MAX_ACCESS_BYTES);
             }
             TcpFrameDescriptor.responseStatus(frame, 0, 1, 1, crc);
-            TcpFrameDescriptor.trailerStatus(frame, 0, 1);
+            TcpFrameDescriptor.trailerStatus(frame, 0, 1, crc);
         }
     }
 }

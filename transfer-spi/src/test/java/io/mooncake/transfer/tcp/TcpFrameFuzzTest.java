@@ -30,7 +30,7 @@ public final class TcpFrameFuzzTest {
     private static void request(byte[] data) {
         ByteBuffer frame = frame(data, TcpFrameDescriptor.REQUEST_BYTES);
         // Nobody guesses a checksum; the fuzzer gets past it so.
-        frame.putInt(96, checksum(frame, 96));
+        frame.putInt(96, checksum(frame, 96)).putInt(100, 0);
         TcpFrameDescriptor.Request request = new TcpFrameDescriptor.Request();
         if (!TcpFrameDescriptor.readRequest(frame, 0, request, CRC)) {
             return;
@@ -73,12 +73,14 @@ public final class TcpFrameFuzzTest {
 
     private static void trailer(byte[] data) {
         ByteBuffer frame = frame(data, TcpFrameDescriptor.TRAILER_BYTES);
-        long sequence = frame.getLong(8);
-        TransferStatus status = TcpFrameDescriptor.trailerStatus(frame, 0, sequence);
-        assertThat(TcpFrameDescriptor.trailerStatus(frame, 0, sequence + 1)).isNull();
+        frame.putInt(12, checksum(frame, 12));
+        int sequence = frame.getInt(8);
+        TransferStatus status = TcpFrameDescriptor.trailerStatus(frame, 0, sequence, CRC);
+        assertThat(TcpFrameDescriptor.trailerStatus(frame, 0, sequence + 1, CRC))
+                .isNull();
         if (status != null) {
             ByteBuffer again = frame(new byte[0], TcpFrameDescriptor.TRAILER_BYTES);
-            TcpFrameDescriptor.putTrailer(again, status, sequence);
+            TcpFrameDescriptor.putTrailer(again, status, sequence, CRC);
             assertThat(again.array()).isEqualTo(frame.array());
         }
     }
