@@ -43,6 +43,11 @@ final class LeaseClient {
         byte[] reply = await(
                 peer, control.request(peer, LEASE_SERVICE, payload, deadline).toCompletableFuture(), deadline);
         LeaseFrameDescriptor.Reply decoded = LeaseFrameDescriptor.decodeReply(reply);
+        if (decoded.termNanos() < 1 || decoded.termNanos() > term.toNanos()) {
+            throw new MooncakeException(
+                    MooncakeException.Code.CORRUPT,
+                    "lease reply: " + decoded.termNanos() + " ns (expected: 1.." + term.toNanos() + ")");
+        }
         ReaderLease lease = new ReaderLease(peer, decoded, askedAtNanos, this::release);
         if (decoded.elements().size() != keys.size()) {
             lease.close();

@@ -8,29 +8,54 @@ import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
-/** Stands between a reader and the data port of an owner, and swallows or slows what the owner says. */
+/** Stands between a reader and a port of an owner; swallows or slows what the owner says, and damages what either says. */
 final class FaultProxy implements AutoCloseable {
     private final ServerSocket server;
     private final PeerAddress owner;
+    private final boolean control;
     private final Set<Closeable> sockets = ConcurrentHashMap.newKeySet();
     /** Bytes of the owner that each connection lets through; what comes after vanishes. */
     volatile long passedBytes = Long.MAX_VALUE;
     /** Bytes a second of the owner that each connection lets through. */
     volatile long bytesPerSecond = Long.MAX_VALUE;
+    /** What happens to the bytes of one side, or null. */
+    volatile @Nullable Damage damage;
 
+    private final AtomicLong ofOwner = new AtomicLong();
+    private final AtomicLong ofReader = new AtomicLong();
+
+    /** Before the data port. */
     FaultProxy(PeerAddress owner) throws IOException {
+        this(owner, false);
+    }
+
+    FaultProxy(PeerAddress owner, boolean control) throws IOException {
         this.owner = owner;
+        this.control = control;
         this.server = new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"));
         daemon(this::accept);
     }
 
     /** The owner, as seen through this. */
     PeerAddress address() {
+        int port = server.getLocalPort();
         return new PeerAddress(
-                owner.incarnation(), "127.0.0.1", server.getLocalPort(), owner.controlPort(), owner.eventPort());
+                owner.incarnation(),
+                "127.0.0.1",
+                control ? owner.dataPort() : port,
+                control ? port : owner.controlPort(),
+                owner.eventPort());
+    }
+
+    /** Bytes that one side has said. */
+    long bytes(boolean byOwner) {
+        return (byOwner ? ofOwner : ofReader).get();
     }
 
     private static void daemon(Runnable task) {
@@ -43,7 +68,7 @@ final class FaultProxy implements AutoCloseable {
         while (!server.isClosed()) {
             try {
                 Socket reader = server.accept();
-                Socket there = new Socket(owner.host(), owner.dataPort());
+                Socket there = new Socket(owner.host(), control ? owner.controlPort() : owner.dataPort());
                 reader.setTcpNoDelay(true);
                 there.setTcpNoDelay(true);
                 sockets.add(reader);
@@ -58,14 +83,15 @@ final class FaultProxy implements AutoCloseable {
         }
     }
 
-    private void pump(Socket from, Socket to, boolean ofOwner) {
+    private void pump(Socket from, Socket to, boolean byOwner) {
         byte[] buffer = new byte[16 << 10];
+        Damage.Stream stream = new Damage.Stream();
         long passed = 0;
         try {
             InputStream in = from.getInputStream();
             OutputStream out = to.getOutputStream();
             while (true) {
-                long rate = ofOwner ? bytesPerSecond : Long.MAX_VALUE;
+                long rate = byOwner ? bytesPerSecond : Long.MAX_VALUE;
                 int read = in.read(buffer, 0, (int) Math.min(buffer.length, Math.max(1, rate / 10)));
                 if (read < 0) {
                     break;
@@ -73,9 +99,16 @@ final class FaultProxy implements AutoCloseable {
                 if (rate != Long.MAX_VALUE) {
                     Thread.sleep(read * 1000L / rate);
                 }
-                long room = ofOwner ? passedBytes - passed : read;
+                (byOwner ? ofOwner : ofReader).addAndGet(read);
+                Damage ordered = damage;
+                byte[] said = stream.pass(
+                        ordered == null || ordered.ofOwner != byOwner ? null : ordered, Arrays.copyOf(buffer, read));
+                if (said == null) {
+                    return;
+                }
+                long room = byOwner ? passedBytes - passed : said.length;
                 if (room > 0) {
-                    out.write(buffer, 0, (int) Math.min(room, read));
+                    out.write(said, 0, (int) Math.min(room, said.length));
                 }
                 passed += read;
             }

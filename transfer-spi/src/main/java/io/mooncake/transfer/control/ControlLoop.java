@@ -13,11 +13,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
+import zmq.Msg;
 
 /**
  * The one thread that owns all JeroMQ sockets of an engine, which are not thread-safe. Others hand it tasks; a pipe wakes it.
@@ -103,6 +105,7 @@ final class ControlLoop implements AutoCloseable {
         socket.setLinger(0);
         socket.setHWM(highWaterMark);
         socket.setMaxMsgSize(ControlFrameDescriptor.MAX_FRAME_BYTES);
+        socket.setMsgAllocator(ControlLoop::allocate);
         socket.setEventHook(
                 event -> {
                     Object channel = event.getValue();
@@ -114,6 +117,14 @@ final class ControlLoop implements AutoCloseable {
         polled.add(new Polled(socket, receiver));
         changed = true;
         return socket;
+    }
+
+    /**
+     * Memory for a message. Release 0.6.0 takes a length with the highest bit set for one within the limit, and whatever is thrown here leaves
+     * its only I/O thread in a loop without end. So a length that can't be becomes an empty message, which is no frame.
+     */
+    private static Msg allocate(int bytes) {
+        return new Msg(bytes < 0 || bytes > ControlFrameDescriptor.MAX_FRAME_BYTES ? 0 : bytes);
     }
 
     /** Closes a socket. Loop only. */
@@ -136,13 +147,15 @@ final class ControlLoop implements AutoCloseable {
         try {
             while (!closed) {
                 try {
+                    // First: it may close sockets.
+                    long pause = pause();
                     if (changed || poller == null) {
                         if (poller != null) {
                             poller.close();
                         }
                         poller = poller();
                     }
-                    poller.poll(pause());
+                    poller.poll(pause);
                     drainWakeup(poller.pollin(0));
                     runTasks();
                     if (!changed) {
@@ -249,7 +262,7 @@ final class ControlLoop implements AutoCloseable {
     }
 
     /** Reads what is left of a message and returns its last part, or null when there is none. */
-    static byte @org.jspecify.annotations.Nullable [] lastPart(ZMQ.Socket socket) {
+    static byte @Nullable [] lastPart(ZMQ.Socket socket) {
         byte[] last = null;
         while (socket.hasReceiveMore()) {
             last = socket.recv(ZMQ.DONTWAIT);

@@ -25,10 +25,18 @@ import org.zeromq.ZMQ;
  *
  * <p>States: no connection; connecting (requests wait in the outbox); attached. A connection that breaks fails what is outstanding, for the
  * peer's answer has no way back; the next request connects anew. Requests end at their deadline whatever the state is.
+ *
+ * <p>A connection that brought a damaged frame is given up. So is one over which nothing came while a request waited until its end: bytes
+ * that were lost or added on the way leave both sides waiting for the rest of a message, for good.
  */
 final class RequestClient implements ControlLoop.Actor {
     private static final int MAX_OUTSTANDING = 4096;
     private static final long NEVER_MILLIS = 60_000;
+    /** A request that had less time than this says nothing about the connection. */
+    private static final long LEAST_SILENCE_NANOS = 200_000_000L;
+
+    /** Of requests in a row, where others still wait, who would lose their answers. */
+    private static final int SILENT_REQUESTS = 3;
 
     /** One request until its future is completed. */
     static final class Pending {
@@ -36,6 +44,8 @@ final class RequestClient implements ControlLoop.Actor {
         final byte[] frame;
         final long deadlineNanos;
         final CompletableFuture<byte[]> reply;
+        /** When it went out; 0 while it has not. */
+        long sentNanos;
 
         Pending(long correlation, byte[] frame, long deadlineNanos, CompletableFuture<byte[]> reply) {
             this.correlation = correlation;
@@ -49,7 +59,7 @@ final class RequestClient implements ControlLoop.Actor {
     private final Connector connector;
     private final PeerAddress peer;
     private final boolean checkIncarnation;
-    private final ZMQ.Socket socket;
+    private ZMQ.Socket socket;
     private final Map<Long, Pending> outstanding = new HashMap<>();
     private final PriorityQueue<Pending> byDeadline =
             new PriorityQueue<>((a, b) -> Long.signum(a.deadlineNanos - b.deadlineNanos));
@@ -58,14 +68,22 @@ final class RequestClient implements ControlLoop.Actor {
     private long connectUntilNanos;
     private boolean closed;
     private @Nullable SocketChannel attached;
+    /** When a frame last came. */
+    private long heardNanos = System.nanoTime();
+    /** Requests in a row that ended without a frame of the peer. */
+    private int silent;
 
     RequestClient(ControlLoop loop, Connector connector, PeerAddress peer, boolean checkIncarnation) {
         this.loop = loop;
         this.connector = connector;
         this.peer = peer;
         this.checkIncarnation = checkIncarnation;
-        this.socket = loop.open(SocketType.DEALER, MAX_OUTSTANDING, this::receive, this::disconnected);
+        this.socket = open();
         loop.add(this);
+    }
+
+    private ZMQ.Socket open() {
+        return loop.open(SocketType.DEALER, MAX_OUTSTANDING, this::receive, this::disconnected);
     }
 
     void send(Pending pending) {
@@ -125,6 +143,7 @@ final class RequestClient implements ControlLoop.Actor {
         try {
             ZmqAttachment.attach(socket, channel, peer.encode());
             attached = channel;
+            silent = 0;
             flush();
         } catch (IOException e) {
             Quietly.close(channel);
@@ -145,6 +164,7 @@ final class RequestClient implements ControlLoop.Actor {
             if (outstanding.containsKey(next.correlation) && !socket.send(next.frame, ZMQ.DONTWAIT)) {
                 return;
             }
+            next.sentNanos = System.nanoTime();
             outbox.poll();
         }
     }
@@ -152,8 +172,14 @@ final class RequestClient implements ControlLoop.Actor {
     private void receive(ZMQ.Socket from, byte[] bytes) {
         ControlLoop.lastPart(from);
         Frame frame = ControlFrameDescriptor.decode(bytes);
-        Pending pending = frame == null ? null : outstanding.remove(frame.correlation());
-        if (frame == null || pending == null) {
+        if (frame == null) {
+            giveUp("a frame was damaged");
+            return;
+        }
+        heardNanos = System.nanoTime();
+        silent = 0;
+        Pending pending = outstanding.remove(frame.correlation());
+        if (pending == null) {
             return;
         }
         byDeadline.remove(pending);
@@ -190,12 +216,33 @@ final class RequestClient implements ControlLoop.Actor {
             outstanding.remove(first.correlation);
             outbox.remove(first);
             boolean reachable = attached != null;
+            if (reachable && unheard(first, nowNanos)) {
+                silent++;
+            }
             fail(
                     first,
                     reachable ? MooncakeException.Code.DEADLINE_EXCEEDED : MooncakeException.Code.PEER_UNREACHABLE,
                     "no answer by the deadline");
             first = byDeadline.peek();
         }
+        if (attached != null && silent >= (outstanding.isEmpty() ? 1 : SILENT_REQUESTS)) {
+            giveUp("nothing was heard over the connection");
+        }
+    }
+
+    private boolean unheard(Pending ended, long nowNanos) {
+        return ended.sentNanos != 0
+                && nowNanos - ended.sentNanos >= LEAST_SILENCE_NANOS
+                && heardNanos - ended.sentNanos < 0;
+    }
+
+    /** Lets go of the connection; the next request makes another. */
+    private void giveUp(String why) {
+        loop.close(socket);
+        attached = null;
+        silent = 0;
+        socket = open();
+        failAll(MooncakeException.Code.PEER_UNREACHABLE, why);
     }
 
     /** Ends it; what is outstanding fails. */

@@ -161,6 +161,9 @@ public final class LeaseFrameDescriptor {
         long offset = from.getLong();
         long length = from.getLong();
         long expiry = from.getLong();
+        if (offset < 0 || length < 1 || offset + length < 0) {
+            throw corrupt("range " + offset + "+" + length, null);
+        }
         RemoteHandle handle =
                 new RemoteHandle(region, generation, offset, length, false, expiry, take(from, Capabilities.BYTES));
         int segmentLength = from.getInt();
