@@ -7,11 +7,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.transfer.ignite.TransferCommunicationSpi;
 import io.mooncake.transfer.ignite.messages.MessageStatistics;
-import java.io.BufferedReader;
-import java.io.File;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
@@ -146,9 +141,9 @@ class MessagesOverEngineFaultTest {
         long stopMillis = Boolean.getBoolean("mooncake.long") ? 15_000 : 6_000;
         try (TestGrid grid = new TestGrid()) {
             Ignite a = start(grid, "a");
-            Process child = fork(grid);
+            Process child = MessagesNode.fork(grid, true);
             try {
-                ClusterNode peer = peer(a);
+                ClusterNode peer = MessagesNode.child(a);
                 Sender sender = new Sender(a, peer);
                 await("messages flow", () -> statistics(a).sent() > 200);
                 signal("STOP", child);
@@ -176,9 +171,9 @@ class MessagesOverEngineFaultTest {
         try (TestGrid grid = new TestGrid()) {
             Ignite a = start(grid, "a");
             Ignite b = start(grid, "b");
-            Process child = fork(grid);
+            Process child = MessagesNode.fork(grid, true);
             try {
-                ClusterNode peer = peer(a);
+                ClusterNode peer = MessagesNode.child(a);
                 CacheConfiguration<Integer, Integer> synchronous = TestGrid.smallCache("c");
                 synchronous.setBackups(1).setWriteSynchronizationMode(CacheWriteSynchronizationMode.FULL_SYNC);
                 IgniteCache<Integer, Integer> cache = a.getOrCreateCache(synchronous);
@@ -200,38 +195,10 @@ class MessagesOverEngineFaultTest {
         }
     }
 
-    private static ClusterNode peer(Ignite a) {
-        return a.cluster().nodes().stream()
-                .filter(node -> String.valueOf(node.consistentId()).endsWith("child"))
-                .findFirst()
-                .orElseThrow();
-    }
-
     private static void signal(String name, Process process) throws Exception {
         assertThat(new ProcessBuilder("kill", "-" + name, "" + process.pid())
                         .start()
                         .waitFor())
                 .isZero();
-    }
-
-    private static Process fork(TestGrid grid) throws Exception {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.add("@" + new File("../jvm.args").getCanonicalPath());
-        command.addAll(List.of("-Xmx256m", "-cp", System.getProperty("java.class.path"), MessagesNode.class.getName()));
-        command.add("" + grid.ports());
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-        BufferedReader lines = process.inputReader(StandardCharsets.UTF_8);
-        StringBuilder all = new StringBuilder();
-        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-            if (line.equals("READY")) {
-                Thread rest = new Thread(() -> lines.lines().forEach(ignored -> {}), "child-output");
-                rest.setDaemon(true);
-                rest.start();
-                return process;
-            }
-            all.append(line).append('\n');
-        }
-        throw new AssertionError("the child ended: " + all);
     }
 }

@@ -26,32 +26,18 @@ import org.apache.ignite.cache.query.QueryCursor;
 import org.apache.ignite.cache.query.SqlFieldsQuery;
 import org.apache.ignite.cluster.ClusterNode;
 import org.apache.ignite.configuration.CacheConfiguration;
-import org.apache.ignite.configuration.IgniteConfiguration;
 import org.apache.ignite.transactions.Transaction;
 import org.apache.ignite.transactions.TransactionConcurrency;
 import org.apache.ignite.transactions.TransactionIsolation;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What Ignite does for its users, with its messages over the engine and without: three servers and a client. */
+/**
+ * What Ignite does for its users, with its messages over the engine and without: three servers and a client of this process, and a server
+ * in a process of its own, which holds a share of everything.
+ */
 class MessagesOverEngineTest {
     private static final int LARGE_BYTES = 64 << 20;
-
-    private static TransferCommunicationSpi spi(TestGrid grid, boolean over) {
-        TransferCommunicationSpi spi = new TransferCommunicationSpi().setSecret(TestGrid.SECRET);
-        spi.setTransferPortFrom(grid.ports() + 32).setTransferPortTo(grid.ports() + 63);
-        spi.setMessagesOverEngine(over);
-        spi.setLocalPort(grid.ports() + 16);
-        spi.setLocalPortRange(15);
-        return spi;
-    }
-
-    /** Four nodes in one process move 64 MiB: collections of garbage may take seconds on a busy machine. */
-    private static IgniteConfiguration configure(IgniteConfiguration config, TransferCommunicationSpi spi) {
-        return config.setCommunicationSpi(spi)
-                .setFailureDetectionTimeout(30_000)
-                .setClientFailureDetectionTimeout(30_000);
-    }
 
     private static MessageStatistics statistics(Ignite node) {
         return Objects.requireNonNull(
@@ -60,40 +46,49 @@ class MessagesOverEngineTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void everything_threeServersAndAClient_works(boolean over) throws Exception {
+    void everything_fourServersAndAClient_works(boolean over) throws Exception {
         try (TestGrid grid = new TestGrid()) {
-            Ignite a = grid.start("a", config -> configure(config, spi(grid, over)));
-            Ignite b = grid.start("b", config -> configure(config, spi(grid, over)));
-            Ignite c = grid.start("c", config -> configure(config, spi(grid, over)));
-            Ignite client = grid.start("client", config -> config.setCommunicationSpi(spi(grid, over))
-                    .setClientMode(true));
-
-            atomicCache(a, b, client);
-            transactionalCache(a, c, client);
-            largeValues(a, b);
-            compute(a, client);
-            messaging(a, b);
-            continuousQuery(a, c);
-            sql(b, client);
-            streamer(c, a);
-
-            if (over) {
-                for (Ignite server : List.of(a, b, c)) {
-                    MessageStatistics figures = statistics(server);
-                    assertThat(figures.sent()).isGreaterThan(300);
-                    assertThat(figures.received()).isGreaterThan(300);
-                }
-                assertThat(statistics(a).piecesSent()
-                                + statistics(b).piecesSent()
-                                + statistics(c).piecesSent())
-                        .isGreaterThan(LARGE_BYTES >> 22);
-            } else {
-                assertThat(((TransferCommunicationSpi) a.configuration().getCommunicationSpi()).messageStatistics())
-                        .isNull();
+            Ignite a = grid.start("a", config -> MessagesNode.configure(grid, over, config));
+            Process child = MessagesNode.fork(grid, over);
+            try {
+                everything(grid, over, a);
+            } finally {
+                child.destroyForcibly().waitFor();
             }
-            assertThat(((TransferCommunicationSpi) client.configuration().getCommunicationSpi()).messageStatistics())
+        }
+    }
+
+    private static void everything(TestGrid grid, boolean over, Ignite a) {
+        Ignite b = grid.start("b", config -> MessagesNode.configure(grid, over, config));
+        Ignite c = grid.start("c", config -> MessagesNode.configure(grid, over, config));
+        Ignite client = grid.start("client", config -> config.setCommunicationSpi(MessagesNode.spi(grid, over))
+                .setClientMode(true));
+
+        atomicCache(a, b, client);
+        transactionalCache(a, c, client);
+        largeValues(a);
+        compute(a, client);
+        messaging(a, b);
+        continuousQuery(a, c);
+        sql(b, client);
+        streamer(c, a);
+
+        if (over) {
+            for (Ignite server : List.of(a, b, c)) {
+                MessageStatistics figures = statistics(server);
+                assertThat(figures.sent()).isGreaterThan(300);
+                assertThat(figures.received()).isGreaterThan(300);
+            }
+            assertThat(statistics(a).piecesSent()
+                            + statistics(b).piecesSent()
+                            + statistics(c).piecesSent())
+                    .isGreaterThan(LARGE_BYTES >> 22);
+        } else {
+            assertThat(((TransferCommunicationSpi) a.configuration().getCommunicationSpi()).messageStatistics())
                     .isNull();
         }
+        assertThat(((TransferCommunicationSpi) client.configuration().getCommunicationSpi()).messageStatistics())
+                .isNull();
     }
 
     private static <K, V> CacheConfiguration<K, V> cache(String name, CacheAtomicityMode mode) {
@@ -146,7 +141,7 @@ class MessagesOverEngineTest {
         assertThat(sum).isEqualTo(1_000);
     }
 
-    private static void largeValues(Ignite a, Ignite b) {
+    private static void largeValues(Ignite a) {
         IgniteCache<Integer, byte[]> cache =
                 a.getOrCreateCache(TestGrid.<Integer, byte[]>smallCache("large").setOnheapCacheEnabled(false));
         byte[] value = new byte[LARGE_BYTES / 4];
@@ -162,7 +157,7 @@ class MessagesOverEngineTest {
         byte[] whole = new byte[LARGE_BYTES];
         whole[LARGE_BYTES - 1] = 9;
         whole[5] = 7;
-        long sum = a.compute(a.cluster().forNode(b.cluster().localNode())).apply(MessagesOverEngineTest::sum, whole);
+        long sum = a.compute(a.cluster().forNode(MessagesNode.child(a))).apply(MessagesOverEngineTest::sum, whole);
         assertThat(sum).isEqualTo(9L * LARGE_BYTES + 7L * 6);
     }
 
@@ -187,13 +182,13 @@ class MessagesOverEngineTest {
     }
 
     private static void compute(Ignite a, Ignite client) {
-        assertThat(a.compute().broadcast(() -> 1)).hasSize(3);
+        assertThat(a.compute().broadcast(() -> 1)).hasSize(4);
         int sum = 0;
         for (int i = 0; i < 100; i++) {
             sum += a.compute(a.cluster().forRemotes()).apply(x -> x + 1, i);
         }
         assertThat(sum).isEqualTo(100 * 101 / 2);
-        assertThat(client.compute().broadcast(() -> 1)).hasSize(3);
+        assertThat(client.compute().broadcast(() -> 1)).hasSize(4);
     }
 
     private static void messaging(Ignite a, Ignite b) {
