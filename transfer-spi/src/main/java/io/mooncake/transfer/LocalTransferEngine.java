@@ -24,6 +24,7 @@ import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.Plane;
 import io.mooncake.transfer.tcp.TcpTransport;
 import io.mooncake.transfer.topology.PathMatrix;
+import io.mooncake.transfer.topology.Topology;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.security.SecureRandom;
@@ -64,6 +65,7 @@ final class LocalTransferEngine implements TransferEngine {
     private final TcpTransport tcp;
     private final Paths paths;
     private final GpuMemory gpu = new GpuMemory();
+    private final RegionRails regionRails;
     private final Transfers transfers;
     private final Submissions submissions;
     private final PathMatrix matrix = new PathMatrix();
@@ -75,6 +77,7 @@ final class LocalTransferEngine implements TransferEngine {
         this.config = config;
         // Before anything is opened: it may refuse.
         List<InetAddress> localRails = localRails();
+        Topology topology = Topology.configured();
         SafetyChecks checks = new SafetyChecks(
                 wanted.generation(),
                 wanted.checksum() && config.checksum(),
@@ -99,6 +102,7 @@ final class LocalTransferEngine implements TransferEngine {
             sockets.close();
             throw e;
         }
+        this.regionRails = new RegionRails(topology, localRails, paths.rdmaDevices());
         this.transfers =
                 new Transfers(regions, checks, paths, gpu, matrix, config.connectionsPerPeer(), this::requireOpen);
         this.submissions = new Submissions(transfers);
@@ -201,6 +205,7 @@ final class LocalTransferEngine implements TransferEngine {
     private Region register(long memoryAddress, long length, RegionGuard guard) {
         Region region = regions.register(memoryAddress, length, guard);
         try {
+            regionRails.place(region);
             paths.register(region);
         } catch (RuntimeException e) {
             regions.unregister(region.id(), paths::cut);
@@ -225,13 +230,14 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public int registerGpuMemory(long memoryAddress, long length, int cudaDevice, RegionGuard guard) {
         requireOpen();
-        return gpu.register(
-                        memoryAddress,
-                        length,
-                        cudaDevice,
-                        memory -> regions.register(memoryAddress, length, guard, memory),
-                        paths.card())
-                .id();
+        Region region = gpu.register(
+                memoryAddress,
+                length,
+                cudaDevice,
+                memory -> regions.register(memoryAddress, length, guard, memory),
+                paths.card());
+        regionRails.place(region);
+        return region.id();
     }
 
     @Override

@@ -232,6 +232,13 @@ final class Paths {
         }
     }
 
+    /** Names of the RDMA devices that are open, in their order. */
+    List<String> rdmaDevices() {
+        return rdma == null
+                ? List.of()
+                : rdma.rails().stream().map(RdmaTransport.Rail::device).toList();
+    }
+
     /** What GPU memory is to be made known to; null where no RDMA device is open. */
     GpuMemory.@Nullable Card card() {
         return rdma;

@@ -151,6 +151,7 @@ final class Transfers {
             for (; holding < count; holding++) {
                 workspace.held[holding] = requireRegistered(localAddresses[holding], sizes[holding]);
             }
+            prefer(workspace, count);
             executeTimed(peer, workspace);
             workspace.batch.statuses(statuses);
         } finally {
@@ -162,6 +163,18 @@ final class Transfers {
                 }
             }
         }
+    }
+
+    /** The batch goes by the rails near its local memory, be it in several places. */
+    private static void prefer(Workspace workspace, int count) {
+        int tcp = 0;
+        int rdma = 0;
+        for (int i = 0; i < count; i++) {
+            Region region = workspace.held[i];
+            tcp |= region == null ? Region.ANY_RAIL : region.tcpRails();
+            rdma |= region == null ? Region.ANY_RAIL : region.rdmaRails();
+        }
+        workspace.batch.prefer(tcp, rdma);
     }
 
     private void executeTimed(PeerAddress peer, Workspace workspace) {

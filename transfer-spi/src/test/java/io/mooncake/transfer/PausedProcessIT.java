@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.transfer.RailNetwork.TcpProcess;
 import java.io.IOException;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A process that was stopped and goes on: it must not take its own silence for that of its rails. */
@@ -16,8 +17,9 @@ final class PausedProcessIT {
 
     @Test
     void read_ownProcessIsStoppedAgainAndAgain_givesUpNoRail() throws IOException, InterruptedException {
-        try (TcpProcess reader = new TcpProcess(null, "reader", "43100", "1", HOSTS);
-                TcpProcess owner = new TcpProcess(null, "owner", reader.ready().split(" ")[1], "43300", "1", HOSTS)) {
+        try (TcpProcess reader = new TcpProcess(null, List.of(), "reader", "43100", "1", HOSTS);
+                TcpProcess owner =
+                        new TcpProcess(null, List.of(), "owner", reader.ready().split(" ")[1], "43300", "1", HOSTS)) {
             reader.ask("peer" + owner.ready().substring("READY".length()));
             reader.ask("move read " + (16 << 20) + " 500");
             reader.send("move read " + (16 << 20) + " " + PAUSES * (PAUSE_MILLIS + BETWEEN_MILLIS));

@@ -23,6 +23,11 @@ final class RailNetwork implements AutoCloseable {
     private final List<TcpProcess> processes = new ArrayList<>();
     private final int rails;
 
+    /** What a rail may send at once after a rest, 32 ms of its bandwidth: processes do not run for so long on a busy machine. */
+    private static final int BURST_BYTES_A_MBIT = 4000;
+
+    private static final int LEAST_BURST_BYTES = 256 << 10;
+
     /** Why there can be no such network here, or empty. */
     static String unavailable() {
         if (!"root".equals(System.getProperty("user.name"))) {
@@ -64,9 +69,10 @@ final class RailNetwork implements AutoCloseable {
     private static List<String> end(String space, String name, int i, String address, int mbit) {
         return List.of(
                 "ip -n " + space + " addr add " + address + "/24 dev " + name + i,
-                "ip -n " + space + " link set " + name + i + " up",
-                "tc -n " + space + " qdisc add dev " + name + i + " root tbf rate " + mbit
-                        + "mbit burst 256kb latency 40ms");
+                // Large packets: this machine's processors carry them all.
+                "ip -n " + space + " link set " + name + i + " mtu 65535 up",
+                "tc -n " + space + " qdisc add dev " + name + i + " root tbf rate " + mbit + "mbit burst "
+                        + Math.max(LEAST_BURST_BYTES, mbit * BURST_BYTES_A_MBIT) + " latency 100ms");
     }
 
     private static String ownerHost(int rail) {
@@ -96,21 +102,21 @@ final class RailNetwork implements AutoCloseable {
         }
     }
 
-    /** A reader in one namespace, connected over the first {@code used} rails to an owner in the other. */
-    TcpProcess startReader(int used, int connections) throws IOException {
+    /** A reader in one namespace, connected over the first {@code used} rails to an owner in the other; flags are of its JVM. */
+    TcpProcess startReader(int used, int connections, String... flags) throws IOException {
         String port = "42000";
         String ours = IntStream.range(0, used).mapToObj(RailNetwork::readerHost).collect(Collectors.joining(","));
         String theirs =
                 IntStream.range(0, used).mapToObj(RailNetwork::ownerHost).collect(Collectors.joining(","));
-        TcpProcess asking = start(reader, "reader", port, Integer.toString(connections), ours);
-        TcpProcess serving =
-                start(owner, "owner", asking.ready().split(" ")[1], port, Integer.toString(connections), theirs);
+        TcpProcess asking = start(reader, List.of(flags), "reader", port, Integer.toString(connections), ours);
+        TcpProcess serving = start(
+                owner, List.of(), "owner", asking.ready().split(" ")[1], port, Integer.toString(connections), theirs);
         asking.ask("peer" + serving.ready().substring("READY".length()));
         return asking;
     }
 
-    private TcpProcess start(String space, String... arguments) throws IOException {
-        TcpProcess process = new TcpProcess(space, arguments);
+    private TcpProcess start(String space, List<String> flags, String... arguments) throws IOException {
+        TcpProcess process = new TcpProcess(space, flags, arguments);
         processes.add(process);
         return process;
     }
@@ -144,9 +150,12 @@ final class RailNetwork implements AutoCloseable {
         private final BufferedWriter in;
         private final String ready;
 
-        /** @param space the namespace; null for this one */
-        TcpProcess(@Nullable String space, String... arguments) throws IOException {
-            Path flags = Path.of(System.getProperty("user.dir"))
+        /**
+         * @param space the namespace; null for this one
+         * @param flags of its JVM
+         */
+        TcpProcess(@Nullable String space, List<String> flags, String... arguments) throws IOException {
+            Path common = Path.of(System.getProperty("user.dir"))
                     .resolve("../jvm.args")
                     .normalize();
             List<String> command = new ArrayList<>();
@@ -154,7 +163,8 @@ final class RailNetwork implements AutoCloseable {
                 command.addAll(List.of("ip", "netns", "exec", space));
             }
             command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-            command.add(Files.exists(flags) ? "@" + flags : "--add-opens=java.base/java.nio=ALL-UNNAMED");
+            command.add(Files.exists(common) ? "@" + common : "--add-opens=java.base/java.nio=ALL-UNNAMED");
+            command.addAll(flags);
             command.addAll(List.of(
                     "-Xmx128m",
                     "-XX:+UseSerialGC",

@@ -5,18 +5,25 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Locale;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Several network interfaces at once, between two processes in namespaces of their own. Bandwidths are asserted with slack: this machine's
- * processors do the shaping, too. {@code -Dmooncake.railMbit} sets that of a rail.
+ * Several network interfaces at once, between two processes in namespaces of their own. This machine's processors are network and shaper,
+ * too: rails of the wanted speed are tried first, slower ones where it is too busy for them. {@code -Dmooncake.railMbit} sets the wanted
+ * speed.
  */
 final class RailsIT {
-    private static final int MBIT = Integer.getInteger("mooncake.railMbit", 150);
+    private static final int MBIT = Integer.getInteger("mooncake.railMbit", 1000);
+    private static final int SLOW_MBIT = 150;
     private static final int BATCH = 16 << 20;
+    private static final double TWO = 1.8;
+    private static final double EIGHT = 6.5;
     private static final int ATTEMPTS = 4;
     private static final int WARM_MILLIS = 500;
     private static final int MEASURED_MILLIS = 1500;
@@ -30,16 +37,19 @@ final class RailsIT {
     }
 
     /** Bytes a fifth of a second, and what went wrong. */
-    private record Moved(int failed, int wrong, long millis, long[] fifths) {
+    private record Moved(int failed, int wrong, long millis, long[] fifths, long[] railBytes) {
         static Moved of(String line) {
             String[] words = line.split(" ");
             return new Moved(
                     Integer.parseInt(words[1]),
                     Integer.parseInt(words[2]),
                     Long.parseLong(words[3]),
-                    Arrays.stream(words[4].split(","))
-                            .mapToLong(Long::parseLong)
-                            .toArray());
+                    numbers(words[4]),
+                    numbers(words[6]));
+        }
+
+        private static long[] numbers(String list) {
+            return Arrays.stream(list.split(",")).mapToLong(Long::parseLong).toArray();
         }
 
         double bytesPerSecond() {
@@ -56,12 +66,14 @@ final class RailsIT {
     }
 
     /** Bytes a second of reads, and of writes; tried again, on a busy machine, until they are {@code enough}. */
-    private static double[] speeds(RailNetwork network, int rails, double[] enough) throws IOException {
+    private static double[] speeds(RailNetwork network, int rails, int mbit, double[] enough) throws IOException {
+        // Beginning and end of a batch, of which one rail more or less makes no difference, are not what is measured.
+        int batch = mbit > SLOW_MBIT ? TcpPeer.SIZE : BATCH;
         double[] speeds = new double[2];
         try {
             RailNetwork.TcpProcess reader = network.startReader(rails, 2);
             for (int i = 0; i < 2; i++) {
-                String question = (i == 0 ? "move read " : "move write ") + BATCH + " ";
+                String question = (i == 0 ? "move read " : "move write ") + batch + " ";
                 reader.ask(question + WARM_MILLIS);
                 for (int attempt = 0; attempt == 0 || (attempt < ATTEMPTS && speeds[i] < enough[i]); attempt++) {
                     Moved moved = Moved.of(reader.ask(question + MEASURED_MILLIS));
@@ -74,7 +86,7 @@ final class RailsIT {
                     Locale.ROOT,
                     "%d rails of %d Mbit/s: read %.1f MB/s, write %.1f MB/s%n",
                     rails,
-                    MBIT,
+                    mbit,
                     speeds[0] / 1e6,
                     speeds[1] / 1e6);
             return speeds;
@@ -83,12 +95,12 @@ final class RailsIT {
         }
     }
 
-    @Test
-    void rails_severalOfOneSpeed_addUp() throws IOException {
-        try (RailNetwork network = new RailNetwork(8, MBIT)) {
-            double[] one = speeds(network, 1, new double[2]);
-            double[] two = speeds(network, 2, new double[] {1.8 * one[0], 1.8 * one[1]});
-            double[] eight = speeds(network, 8, new double[] {6 * one[0], 6 * one[1]});
+    /** How many times one rail two carry, and eight: the less of reads and writes. */
+    private static double[] sums(int mbit) throws IOException {
+        try (RailNetwork network = new RailNetwork(8, mbit)) {
+            double[] one = speeds(network, 1, mbit, new double[2]);
+            double[] two = speeds(network, 2, mbit, new double[] {TWO * one[0], TWO * one[1]});
+            double[] eight = speeds(network, 8, mbit, new double[] {EIGHT * one[0], EIGHT * one[1]});
             for (int i = 0; i < 2; i++) {
                 System.out.printf(
                         Locale.ROOT,
@@ -96,10 +108,22 @@ final class RailsIT {
                         i == 0 ? "read" : "write",
                         two[i] / one[i],
                         eight[i] / one[i]);
-                assertThat(two[i]).isGreaterThan(1.6 * one[i]);
-                assertThat(eight[i]).isGreaterThan(4.5 * one[i]);
             }
+            return new double[] {
+                Math.min(two[0] / one[0], two[1] / one[1]), Math.min(eight[0] / one[0], eight[1] / one[1])
+            };
         }
+    }
+
+    @Test
+    void rails_severalOfOneSpeed_addUp() throws IOException {
+        double[] sums = sums(MBIT);
+        if (sums[0] < TWO || sums[1] < EIGHT) {
+            System.out.println("This machine is too busy to be a network of 8 x " + MBIT + " Mbit/s: slower rails");
+            sums = sums(SLOW_MBIT);
+        }
+        assertThat(sums[0]).as("two rails").isGreaterThan(1.6);
+        assertThat(sums[1]).as("eight rails").isGreaterThan(4.5);
     }
 
     @Test
@@ -108,7 +132,7 @@ final class RailsIT {
         int downMillis = exact ? 20_000 : 6000;
         int backMillis = exact ? 14_000 : 7000;
         int beforeMillis = 2000;
-        try (RailNetwork network = new RailNetwork(2, MBIT)) {
+        try (RailNetwork network = new RailNetwork(2, SLOW_MBIT)) {
             RailNetwork.TcpProcess reader = network.startReader(2, 2);
             reader.ask("move read " + BATCH + " 1000");
             reader.send("move read " + (8 << 20) + " " + (beforeMillis + downMillis + backMillis));
@@ -137,6 +161,45 @@ final class RailsIT {
             // Noticing takes up to two seconds, which weigh more in the short form.
             assertThat(meanwhile).isGreaterThan((exact ? 0.45 : 0.28) * before);
             assertThat(after).isGreaterThan((exact ? 0.95 : 0.85) * before);
+        }
+    }
+
+    /** What the rails carried since the process began, after {@code millis} more of reading. */
+    private static long[] read(RailNetwork.TcpProcess reader, int millis) throws IOException {
+        Moved moved = Moved.of(reader.ask("move read " + (8 << 20) + " " + millis));
+        assertThat(moved.failed).isZero();
+        assertThat(moved.wrong).isZero();
+        return moved.railBytes;
+    }
+
+    @Test
+    void rails_memoryPrefersOne_carriesAllUntilItIsDown(@TempDir Path folder) throws IOException {
+        int preferred = 1;
+        int other = 0;
+        Path file = Files.writeString(folder.resolve("rails"), "cpu:0 = r" + preferred + " | r" + other + "\n");
+        try (RailNetwork network = new RailNetwork(2, SLOW_MBIT)) {
+            RailNetwork.TcpProcess reader = network.startReader(2, 2, "-Dmooncake.topology.file=" + file);
+            long[] before = read(reader, 1000);
+            assertThat(before[preferred]).isPositive();
+            assertThat(before[other]).isZero();
+            network.set(preferred, "down");
+            long[] meanwhile = read(reader, 3000);
+            assertThat(meanwhile[other]).isPositive();
+            network.set(preferred, "up");
+            // It rests for five seconds at most before it is probed.
+            long[] back = meanwhile;
+            for (int i = 0; i < 15 && back[preferred] - meanwhile[preferred] < (1 << 20); i++) {
+                back = read(reader, 1000);
+            }
+            long[] after = read(reader, 1000);
+            assertThat(after[preferred]).isGreaterThan(back[preferred]);
+            assertThat(after[other]).isEqualTo(back[other]);
+            System.out.printf(
+                    Locale.ROOT,
+                    "memory prefers the second rail: bytes of both %s, while that is down %s, afterwards %s%n",
+                    Arrays.toString(before),
+                    Arrays.toString(meanwhile),
+                    Arrays.toString(after));
         }
     }
 }

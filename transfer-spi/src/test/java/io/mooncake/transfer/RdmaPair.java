@@ -39,6 +39,8 @@ final class RdmaPair implements AutoCloseable {
     final Memory ours;
     final RdmaTransport owner;
     final RdmaTransport reader;
+    /** Bits of the devices that the reader's memory prefers. */
+    volatile int preferred = Region.ANY_RAIL;
 
     RdmaPair(RdmaConfig config, int bytes, int connectionsPerPeer) {
         theirs = new Memory(bytes);
@@ -133,6 +135,7 @@ final class RdmaPair implements AutoCloseable {
                 System.nanoTime() + deadlineMillis * 1_000_000,
                 TransferStatus.TIMEOUT,
                 1);
+        batch.prefer(Region.ANY_RAIL, preferred);
         reader.execute(ownerAddress, batch);
         return batch.statuses();
     }

@@ -100,6 +100,35 @@ final class RdmaRailsOnDevice {
     }
 
     @Test
+    void execute_memoryPrefersOneDevice_usesTheOtherOnlyWhileThatIsDown() throws Exception {
+        try (RdmaPair pair = new RdmaPair(BOTH, REQUESTS * SIZE, 2)) {
+            List<RemoteHandle> some = filled(pair).subList(0, 4);
+            pair.preferred = 0b10;
+            for (int i = 0; i < 3; i++) {
+                assertThat(pair.move(false, some, SIZE, 60_000)).containsOnly(TransferStatus.COMPLETED);
+            }
+            assertThat(rail(pair, 0).movedBytes()).isZero();
+            assertThat(rail(pair, 1).movedBytes()).isEqualTo(12L * SIZE);
+            pair.preferred = 0b01;
+            assertThat(pair.move(false, some, SIZE, 60_000)).containsOnly(TransferStatus.COMPLETED);
+            assertThat(rail(pair, 0).movedBytes()).isEqualTo(4L * SIZE);
+
+            pair.preferred = 0b10;
+            link("y0", "down");
+            await("the port is known to be down", () -> !rail(pair, 1).active());
+            assertThat(pair.move(false, some, SIZE, 60_000)).containsOnly(TransferStatus.COMPLETED);
+            assertThat(rail(pair, 0).movedBytes()).isEqualTo(8L * SIZE);
+            link("y0", "up");
+            await("the port is known to be up", () -> rail(pair, 1).active());
+            await("all bytes over the preferred device again", () -> {
+                long other = rail(pair, 0).movedBytes();
+                assertThat(pair.move(false, some, SIZE, 60_000)).containsOnly(TransferStatus.COMPLETED);
+                return rail(pair, 0).movedBytes() == other;
+            });
+        }
+    }
+
+    @Test
     void execute_onlyPortDown_waitsForItUntilTheDeadline() throws Exception {
         try (RdmaPair pair = new RdmaPair(FIRST, REQUESTS * SIZE, 2)) {
             List<RemoteHandle> handles = filled(pair);

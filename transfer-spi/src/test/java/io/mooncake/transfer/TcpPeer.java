@@ -12,6 +12,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
 import java.util.UUID;
+import java.util.stream.Collectors;
 
 /**
  * An engine in a process of its own, in a network namespace perhaps: {@code owner} serves memory until its input ends, {@code reader} reads
@@ -142,8 +143,12 @@ final class TcpPeer {
             long railFailures = engine.rails(owner).stream()
                     .mapToLong(RailStatistics::failures)
                     .sum();
+            String railBytes = engine.rails(owner).stream()
+                    .map(rail -> Long.toString(rail.bytes()))
+                    .collect(Collectors.joining(","));
             return "MOVED " + failed + " " + wrong + " " + elapsed + " "
-                    + Arrays.toString(Arrays.copyOf(moved, last)).replaceAll("[\\[\\] ]", "") + " " + railFailures;
+                    + Arrays.toString(Arrays.copyOf(moved, last)).replaceAll("[\\[\\] ]", "") + " " + railFailures + " "
+                    + railBytes;
         }
 
         private String clock(boolean write, int size, int millis) {

@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
  * has ended, after which nobody can become a user. Ended and zero is terminal: only then may the memory go.
  */
 public final class Region {
+    /** No preference among rails. */
+    public static final int ANY_RAIL = -1;
+
     private static final int ENDED = 1 << 31;
     private static final long QUIET_POLL_NANOS = 200_000;
 
@@ -21,6 +24,8 @@ public final class Region {
     private final RegionGuard guard;
     private final @Nullable DeviceMemory device;
     private final AtomicInteger users = new AtomicInteger();
+    private volatile int tcpRails = ANY_RAIL;
+    private volatile int rdmaRails = ANY_RAIL;
 
     Region(int id, long address, long length, RegionGuard guard, @Nullable DeviceMemory device) {
         this.id = id;
@@ -51,6 +56,22 @@ public final class Region {
 
     public long length() {
         return length;
+    }
+
+    /** Says which rails are near the memory: a bit for each address of this engine, and for each RDMA device. Before it is used. */
+    public void prefer(int tcp, int rdma) {
+        tcpRails = tcp;
+        rdmaRails = rdma;
+    }
+
+    /** Bits of the addresses of this engine that are near. */
+    public int tcpRails() {
+        return tcpRails;
+    }
+
+    /** Bits of the RDMA devices that are near. */
+    public int rdmaRails() {
+        return rdmaRails;
     }
 
     /** Whether the owner says that the range still is of {@code generation}. */

@@ -36,6 +36,8 @@ public final class TransferBatch {
     private long deadlineNanos;
     private TransferStatus deadlineStatus = TransferStatus.TIMEOUT;
     private int sliceBytes = MIN_SLICE_BYTES;
+    private int tcpRails = Region.ANY_RAIL;
+    private int rdmaRails = Region.ANY_RAIL;
 
     // Guarded by this. The arrays may be longer than the batch.
     private @Nullable TransferStatus[] statuses = new TransferStatus[0];
@@ -174,6 +176,7 @@ public final class TransferBatch {
         generationOffsets = newGenerationOffsets;
         deadlineNanos = newDeadlineNanos;
         deadlineStatus = newDeadlineStatus;
+        prefer(Region.ANY_RAIL, Region.ANY_RAIL);
         int requests = newHandles.length;
         if (statuses.length < requests) {
             statuses = new TransferStatus[requests];
@@ -207,6 +210,22 @@ public final class TransferBatch {
 
     public boolean write() {
         return write;
+    }
+
+    /** Says which rails are near the local memory, see {@link Region#prefer}. No worker may have the batch. */
+    public void prefer(int tcp, int rdma) {
+        tcpRails = tcp;
+        rdmaRails = rdma;
+    }
+
+    /** Bits of the addresses of this engine to start from; others only when none of these works. */
+    public int tcpRails() {
+        return tcpRails;
+    }
+
+    /** Bits of the RDMA devices to use; others only when none of these works. */
+    public int rdmaRails() {
+        return rdmaRails;
     }
 
     /** Bytes of all requests. */

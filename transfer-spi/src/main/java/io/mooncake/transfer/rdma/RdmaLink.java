@@ -45,6 +45,10 @@ final class RdmaLink {
         RailSet(RdmaPath path) {
             this.path = path;
         }
+
+        boolean isOf(int devices) {
+            return (devices & 1 << path.port().index()) != 0;
+        }
     }
 
     /** @param maxConnections of each path */
@@ -64,16 +68,18 @@ final class RdmaLink {
     /**
      * Takes at least one connection and at most {@code wanted}, spread over the paths; waits for the first only.
      *
+     * @param preferred bits of the devices to use; others only when none of these is usable
      * @param demanded whether there is no other way than RDMA: then it waits while no port of this engine carries traffic, and for a peer
      *     whose port is down tries longer
      */
-    List<RdmaConnection> checkOut(int wanted, boolean demanded, long deadlineNanos, TransferStatus deadlineStatus)
+    List<RdmaConnection> checkOut(
+            int wanted, int preferred, boolean demanded, long deadlineNanos, TransferStatus deadlineStatus)
             throws RdmaFailure {
         List<RdmaConnection> taken = new ArrayList<>();
         int attempts = 0;
         try {
             while (true) {
-                List<RailSet> order = order();
+                List<RailSet> order = order(preferred);
                 if (order.isEmpty() && !demanded) {
                     throw RdmaFailure.noWay("no port of this engine is active");
                 }
@@ -93,9 +99,12 @@ final class RdmaLink {
     }
 
     /** The paths to take connections of; one that rests when there are no others. */
-    private List<RailSet> order() {
+    private List<RailSet> order(int preferred) {
         List<RailSet> usable =
                 new ArrayList<>(sets.stream().filter(one -> one.path.usable()).toList());
+        if (usable.stream().anyMatch(one -> one.isOf(preferred))) {
+            usable.removeIf(one -> !one.isOf(preferred));
+        }
         // What was never measured comes first, so that it is.
         usable.sort(Comparator.comparingDouble(one -> one.path.speed() == 0 ? 0 : 1 / one.path.speed()));
         if (usable.isEmpty()) {

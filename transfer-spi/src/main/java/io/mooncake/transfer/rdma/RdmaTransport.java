@@ -174,8 +174,8 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
                     return new Declined(silent ? "the peer's device does not answer" : "queue pairs break", silent);
                 }
                 int wanted = Math.min(connectionsPerPeer * devices.ports().size(), Math.max(1, batch.slices()));
-                List<RdmaConnection> connections =
-                        link.checkOut(wanted, demanded, batch.deadlineNanos(), batch.deadlineStatus());
+                List<RdmaConnection> connections = link.checkOut(
+                        wanted, batch.rdmaRails(), demanded, batch.deadlineNanos(), batch.deadlineStatus());
                 batch.bringBack();
                 RdmaAccess access = RdmaAccess.ofOpen(accessNumbers.incrementAndGet(), batch, accused);
                 RdmaRound round = new RdmaRound(link, questions, batch, access, connections);
@@ -200,7 +200,8 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
         RdmaLink link = link(peer, new RdmaControl(control, peer));
         long until = System.nanoTime() + deadline.remainingNanos();
         try {
-            link.checkOut(1, false, until, TransferStatus.TIMEOUT).forEach(one -> link.checkIn(one, true));
+            link.checkOut(1, Region.ANY_RAIL, false, until, TransferStatus.TIMEOUT)
+                    .forEach(one -> link.checkIn(one, true));
             return null;
         } catch (RdmaFailure e) {
             return new Declined(e.isNoWay() ? String.valueOf(e.getMessage()) : "no connection: " + e.status(), true);

@@ -28,6 +28,9 @@ final class Rail {
     private static final long GOOD_SAMPLE_NANOS = 5_000_000;
 
     final int index;
+    /** Of the address here, among the engine's own. */
+    final int localBit;
+
     final String host;
     final @Nullable InetAddress from;
     final LongAdder bytes = new LongAdder();
@@ -49,8 +52,9 @@ final class Rail {
     /** Whether anything has come over it, be it too little to know the speed. */
     private volatile boolean tried;
 
-    Rail(int index, String host, @Nullable InetAddress from) {
+    Rail(int index, int localBit, String host, @Nullable InetAddress from) {
         this.index = index;
+        this.localBit = localBit;
         this.host = host;
         this.from = from;
     }

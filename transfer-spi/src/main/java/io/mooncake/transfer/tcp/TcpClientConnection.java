@@ -292,7 +292,7 @@ final class TcpClientConnection extends WatchedChannel {
             return false;
         }
         if (batch.write()) {
-            return batch.nextShare(slice, outstanding, link.weight(rail), leader);
+            return batch.nextShare(slice, outstanding, link.weight(rail, batch), leader);
         }
         int bytes = batch.sliceBytes();
         if (!credits.tryTake(link, bytes)) {
@@ -308,7 +308,7 @@ final class TcpClientConnection extends WatchedChannel {
                 return false;
             }
         }
-        double weight = link.weight(rail);
+        double weight = link.weight(rail, batch);
         boolean taken = batch.nextShare(slice, outstanding, weight, leader);
         if (!taken && weight < 1 && outstanding == 0) {
             rail.passedOver();

@@ -5,6 +5,7 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.RailStatistics;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Quietly;
+import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.TransferBatch;
 import java.net.InetAddress;
 import java.util.ArrayList;
@@ -66,7 +67,8 @@ final class TcpPeerLink {
         hosts.add(0, peer.host());
         this.rails = new Rail[Math.max(hosts.size(), local.size())];
         for (int i = 0; i < rails.length; i++) {
-            rails[i] = new Rail(i, hosts.get(i % hosts.size()), local.isEmpty() ? null : local.get(i % local.size()));
+            int own = local.isEmpty() ? 0 : i % local.size();
+            rails[i] = new Rail(i, 1 << own, hosts.get(i % hosts.size()), local.isEmpty() ? null : local.get(own));
         }
     }
 
@@ -83,16 +85,29 @@ final class TcpPeerLink {
         return rails.length > 1;
     }
 
-    /** Connections that may share a batch now. */
-    int lanes() {
+    /** Connections that may share the batch now. */
+    int lanes(TransferBatch batch) {
         if (!railed()) {
             return perRail;
         }
+        int among = among(batch.tcpRails(), 0);
         int up = 0;
         for (Rail rail : rails) {
-            up += rail.resting ? 0 : 1;
+            up += rail.resting || (among & rail.localBit) == 0 ? 0 : 1;
         }
         return Math.max(1, up) * perRail;
+    }
+
+    /** The preferred addresses of this engine when one of their rails is up and not {@code tried}, else all. */
+    private int among(int preferred, int tried) {
+        if (preferred != Region.ANY_RAIL) {
+            for (Rail rail : rails) {
+                if (!rail.resting && (preferred & rail.localBit) != 0 && (tried & 1 << rail.index) == 0) {
+                    return preferred;
+                }
+            }
+        }
+        return Region.ANY_RAIL;
     }
 
     /** Whether nothing is known of the rail, and there are others. */
@@ -100,19 +115,20 @@ final class TcpPeerLink {
         return railed() && !rail.tried();
     }
 
-    /** Speed of the rail in units of the mean. */
-    double weight(Rail rail) {
+    /** Speed of the rail in units of the mean of those that the batch goes by. */
+    double weight(Rail rail, TransferBatch batch) {
         if (!railed() || rail.speed() == 0) {
             return 1;
         }
-        return Math.max(LIGHTEST, Math.min(HEAVIEST, rail.speed() / meanSpeed()));
+        double mean = meanSpeed(among(batch.tcpRails(), 0));
+        return Math.max(LIGHTEST, Math.min(HEAVIEST, rail.speed() / mean));
     }
 
-    private double meanSpeed() {
+    private double meanSpeed(int among) {
         double sum = 0;
         int known = 0;
         for (Rail rail : rails) {
-            if (!rail.resting && rail.speed() > 0) {
+            if (!rail.resting && (among & rail.localBit) != 0 && rail.speed() > 0) {
                 sum += rail.speed();
                 known++;
             }
@@ -167,7 +183,7 @@ final class TcpPeerLink {
                     if (closed) {
                         throw new HandshakeException(TransferStatus.PEER_UNREACHABLE, peer.encode() + " is gone");
                     }
-                    rail = choose(tried, leader);
+                    rail = choose(tried, leader, batch.tcpRails());
                     if (rail == null) {
                         if (!leader) {
                             return null;
@@ -221,14 +237,18 @@ final class TcpPeerLink {
         }
     }
 
-    /** The rail that is likely to be done first with one more slice; one that rests only when there is no other. */
-    private @Nullable Rail choose(int tried, boolean leader) {
+    /**
+     * The rail that is likely to be done first with one more slice: of the preferred ones when one of them is up, however busy they are; one
+     * that rests only when there is no other.
+     */
+    private @Nullable Rail choose(int tried, boolean leader, int preferred) {
         Rail best = null;
         double least = Double.MAX_VALUE;
         boolean anyUp = false;
-        double mean = railed() ? meanSpeed() : 1;
+        int among = among(preferred, tried);
+        double mean = railed() ? meanSpeed(among) : 1;
         for (Rail rail : rails) {
-            if (rail.resting || (tried & 1 << rail.index) != 0) {
+            if (rail.resting || (tried & 1 << rail.index) != 0 || (among & rail.localBit) == 0) {
                 continue;
             }
             anyUp = true;

@@ -133,7 +133,7 @@ public final class TcpTransport implements Transport {
 
     /** Drives the batch, with helpers where they pay, until all of it has a status and nobody touches its memory. */
     private void move(TcpPeerLink link, TransferBatch batch) {
-        int lanes = link.lanes();
+        int lanes = link.lanes(batch);
         long time = batch.open(lanes);
         boolean driven = false;
         try {

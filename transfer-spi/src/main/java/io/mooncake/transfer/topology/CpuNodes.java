@@ -40,7 +40,7 @@ final class CpuNodes {
     }
 
     /** The kernel's lists: {@code 0-3,8}; what is none of them has no processors. */
-    private static BitSet parse(String list) {
+    static BitSet parse(String list) {
         BitSet cpus = new BitSet();
         for (String range : list.split(",")) {
             String[] ends = range.strip().split("-");

@@ -26,6 +26,9 @@ public record Topology(List<NumaNode> numaNodes, List<Nic> nics, List<Gpu> gpus,
     /** System property with the path of a file of overrides. */
     public static final String FILE_PROPERTY = "mooncake.topology.file";
 
+    /** Of {@link #preferred}: no preference. */
+    public static final int ALL = -1;
+
     private static final int MANAGEMENT_SHARE = 10;
     private static final int OTHER_NODE_DISTANCE = 20;
 
@@ -115,6 +118,48 @@ public record Topology(List<NumaNode> numaNodes, List<Nic> nics, List<Gpu> gpus,
      */
     public List<String> ownRails() {
         return preferredBy(CpuNodes.allowed(numaNodes));
+    }
+
+    /** Locations {@code cpu:N} of memory of this process: one, or more where its pages lie scattered or where that is not known. */
+    public List<String> locations(long address, long length) {
+        return MemoryLocations.of(numaNodes, address, length);
+    }
+
+    /**
+     * Which of some interfaces memory at those locations prefers. An RDMA device and the network interface of the same card stand for each
+     * other. A location that prefers none of them has no preference, and neither has memory without a location.
+     *
+     * @param names of interfaces, at most 32; one that is unknown is preferred by nobody
+     * @return a bit for each interface by its place, all bits where there is no preference
+     */
+    public int preferred(List<String> locations, List<String> names) {
+        int any = locations.isEmpty() ? ALL : 0;
+        for (RailPreference one : rails) {
+            if (locations.contains(one.location())) {
+                int bits = 0;
+                for (int i = 0; i < names.size(); i++) {
+                    String name = names.get(i);
+                    if (one.preferred().stream().anyMatch(rail -> rail.equals(name) || sameCard(rail, name))) {
+                        bits |= 1 << i;
+                    }
+                }
+                any |= bits == 0 ? ALL : bits;
+            }
+        }
+        return any == 0 ? ALL : any;
+    }
+
+    private boolean sameCard(String one, String other) {
+        List<String> path = pciPath(one);
+        return !path.isEmpty() && path.equals(pciPath(other));
+    }
+
+    private List<String> pciPath(String name) {
+        return nics.stream()
+                .filter(nic -> nic.name().equals(name))
+                .findFirst()
+                .map(Nic::pciPath)
+                .orElse(List.of());
     }
 
     List<String> preferredBy(List<String> locations) {

@@ -36,7 +36,7 @@ final class ReceiveCreditsTest {
     }
 
     private TcpClientConnection connection(TcpPeerLink link) throws IOException {
-        Rail rail = new Rail(0, "127.0.0.1", null);
+        Rail rail = new Rail(0, 1, "127.0.0.1", null);
         return new TcpClientConnection(
                 sockets.watchdog(), new PlainChannel(SocketChannel.open()), link, rail, credits, sockets.counters());
     }

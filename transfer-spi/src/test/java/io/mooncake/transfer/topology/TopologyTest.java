@@ -58,6 +58,30 @@ final class TopologyTest {
     }
 
     @Test
+    void preferred_someInterfaces_areThoseThatTheLocationsPrefer() throws IOException {
+        bigMachine();
+        Topology topology = Topology.read(sysfs);
+        List<String> devices = List.of("mlx5_0", "mlx5_1", "mlx5_2");
+        assertThat(topology.preferred(List.of("cpu:0"), devices)).isEqualTo(0b011);
+        assertThat(topology.preferred(List.of("cpu:1"), devices)).isEqualTo(0b100);
+        assertThat(topology.preferred(List.of("gpu:0"), devices)).isEqualTo(0b010);
+        assertThat(topology.preferred(List.of("gpu:0", "cpu:1"), devices)).isEqualTo(0b110);
+        // A card's Ethernet interface is as near as its RDMA device.
+        ethernet("eth0", "pci0000:00/0000:00:01.0/0000:02:00.0");
+        ethernet("eth2", "pci0000:80/0000:80:01.0/0000:82:00.0");
+        Topology cards = Topology.read(sysfs);
+        assertThat(cards.preferred(List.of("cpu:0"), List.of("eth2", "eth0"))).isEqualTo(0b10);
+        assertThat(cards.preferred(List.of("cpu:1"), List.of("eth2", "eth0"))).isEqualTo(0b01);
+        // None of them, nowhere, unknown places and unknown interfaces: no preference.
+        assertThat(topology.preferred(List.of("cpu:1"), List.of("mlx5_0", "mlx5_1")))
+                .isEqualTo(Topology.ALL);
+        assertThat(topology.preferred(List.of(), devices)).isEqualTo(Topology.ALL);
+        assertThat(topology.preferred(List.of("cpu:9"), devices)).isEqualTo(Topology.ALL);
+        assertThat(topology.preferred(List.of("cpu:0"), List.of("", "eth9"))).isEqualTo(Topology.ALL);
+        assertThat(topology.preferred(List.of("cpu:0"), List.of())).isEqualTo(Topology.ALL);
+    }
+
+    @Test
     void rails_portDownOrForManagement_isNone() throws IOException {
         bigMachine();
         Topology topology = Topology.read(sysfs);
@@ -167,6 +191,15 @@ final class TopologyTest {
         Files.createSymbolicLink(rdma.resolve("device"), device);
         Path classes = Files.createDirectories(sysfs.resolve("class/infiniband"));
         Files.createSymbolicLink(classes.resolve(name), rdma);
+    }
+
+    /** The network interface of a card. */
+    private void ethernet(String name, String pci) throws IOException {
+        Path entry = sysfs.resolve("class/net").resolve(name);
+        write(entry.resolve("type"), "1");
+        write(entry.resolve("operstate"), "up");
+        Files.createSymbolicLink(
+                entry.resolve("device"), sysfs.resolve("devices").resolve(pci));
     }
 
     private void gpu(String pci, int node) throws IOException {
