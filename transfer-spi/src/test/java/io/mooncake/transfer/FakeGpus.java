@@ -13,7 +13,7 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /** Two healthy fake GPUs for each test of a class, which must leave nothing behind. None of this has run on a GPU. */
-class FakeGpus implements BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback {
+public class FakeGpus implements BeforeAllCallback, BeforeEachCallback, AfterEachCallback, AfterAllCallback {
     /** As {@link FakeGpus}, with RDMA devices that reach their memory. The class has a JVM of its own. */
     static final class WithCards extends FakeGpus {
         @Override

@@ -7,6 +7,7 @@ import io.mooncake.natives.Cuda;
 import io.mooncake.natives.MachineMemory;
 import io.mooncake.natives.NativeProbe;
 import io.mooncake.natives.Verbs;
+import io.mooncake.transfer.gpu.GpuProbe;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,8 +33,7 @@ public final class DoctorCommand implements Callable<Integer> {
         print(out, "Machine", MachineFindings.system(machine, MachineMemory.read()));
         NativeProbe probe = NativeProbe.take();
         List<Finding> devices = new ArrayList<>(MachineFindings.bridge(probe));
-        devices.addAll(
-                GpuFindings.all(Cuda.gpus(), probe.rdma().devices(), Verbs.dmaBufSupported(), Cuda.peerMemoryModule()));
+        devices.addAll(GpuFindings.all(Cuda.gpus(), gpu -> GpuProbe.ways(gpu, Verbs.devices())));
         print(out, "Native bridge and devices", devices);
         print(out, "Tools", ToolFindings.all());
         print(out, "Product", ProductFindings.all(Home.defaultModel(), machine.libraries()));

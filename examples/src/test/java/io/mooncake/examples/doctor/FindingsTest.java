@@ -10,13 +10,14 @@ import io.mooncake.natives.HugePages;
 import io.mooncake.natives.MachineMemory;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.NativeProbe;
+import io.mooncake.transfer.gpu.GpuPath;
+import io.mooncake.transfer.gpu.GpuProbe;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -64,28 +65,23 @@ class FindingsTest {
     }
 
     @Test
-    void gpus_eachPath_isNamedWithTheReason() {
+    void gpus_eachWay_isNamedWithTheReason() {
         CudaGpu gpu = new CudaGpu(0, "A GPU", "0000:41:00.0", 80L << 30, true, true);
-        Finding found = Finding.present("GPU 0", "A GPU, 0000:41:00.0, 80.0 GiB; dma-buf yes, GPUDirect yes");
-        Finding noModule = Finding.absent("Peer memory module", "neither nvidia_peermem nor nv_peer_mem is loaded");
-        List<String> cards = List.of("mlx5_0");
-        assertThat(GpuFindings.all(List.of(), cards, true, Optional.empty())).isEmpty();
-        assertThat(GpuFindings.all(List.of(gpu), cards, true, Optional.empty()))
-                .containsExactly(found, Finding.present("GPU 0 path", "GPUDirect by dma-buf"), noModule);
-        assertThat(GpuFindings.all(List.of(gpu), cards, false, Optional.of("nvidia_peermem")))
+        GpuProbe.Way open = new GpuProbe.Way(GpuPath.DMA_BUF, List.of("mlx5_0", "mlx5_1"), List.of());
+        GpuProbe.Way half = new GpuProbe.Way(GpuPath.DMA_BUF, List.of("mlx5_0"), List.of("mlx5_1: no"));
+        GpuProbe.Way closed = new GpuProbe.Way(GpuPath.PEER_MEMORY, List.of(), List.of("no module"));
+        GpuProbe.Way staged = new GpuProbe.Way(GpuPath.STAGED, List.of(), List.of());
+        assertThat(GpuFindings.all(List.of(), one -> List.of())).isEmpty();
+        assertThat(GpuFindings.all(List.of(gpu), one -> List.of(open, closed, staged)))
                 .containsExactly(
-                        found,
-                        Finding.present(
-                                "GPU 0 path",
-                                "GPUDirect by peer memory, because: dma-buf: libibverbs cannot register it (rdma-core 34 can)"),
-                        Finding.present("Peer memory module", "nvidia_peermem"));
-        assertThat(GpuFindings.all(List.of(gpu), List.of(), true, Optional.empty()))
-                .contains(Finding.absent("GPU 0 path", "pinned staging, because: no RDMA device"));
-        CudaGpu old = new CudaGpu(0, "A GPU", "0000:41:00.0", 80L << 30, false, false);
-        assertThat(GpuFindings.all(List.of(old), cards, true, Optional.empty())
-                        .get(1)
-                        .text())
-                .contains("the CUDA driver does not export it", "peer memory: the GPU does not support GPUDirect RDMA");
+                        Finding.present("GPU 0", "A GPU, 0000:41:00.0, 80.0 GiB"),
+                        Finding.present("GPU 0 dma-buf", "reached by mlx5_0, mlx5_1; this way is taken"),
+                        Finding.absent("GPU 0 peer memory", "no module"),
+                        Finding.present("GPU 0 staging", "through pinned memory of the host"));
+        assertThat(GpuFindings.all(List.of(gpu), one -> List.of(half, closed, staged)))
+                .contains(
+                        Finding.warning("GPU 0 dma-buf", "not by all devices: mlx5_0; mlx5_1: no"),
+                        Finding.present("GPU 0 staging", "through pinned memory of the host; this way is taken"));
     }
 
     @Test

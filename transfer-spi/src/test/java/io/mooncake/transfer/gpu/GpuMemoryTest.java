@@ -2,33 +2,19 @@
 package io.mooncake.transfer.gpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.mooncake.natives.Cuda;
 import io.mooncake.natives.CudaDevice;
 import io.mooncake.natives.CudaMemory;
-import io.mooncake.natives.FakeCuda;
+import io.mooncake.transfer.FakeGpus;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /** What a registration of GPU memory says of itself. Over the fake driver. */
+@ExtendWith(FakeGpus.class)
 final class GpuMemoryTest {
-    @BeforeAll
-    static void install() {
-        assumeThat(FakeCuda.available())
-                .as("native bridge and fake CUDA driver")
-                .isTrue();
-        FakeCuda.install();
-    }
-
-    @AfterAll
-    static void uninstall() {
-        FakeCuda.uninstall();
-    }
-
     @Test
     void register_secondGpu_regionNamesItsBusAddressAsSysfsDoes() {
         RegionRegistry regions = new RegionRegistry();
@@ -44,6 +30,5 @@ final class GpuMemoryTest {
             assertThat(region.device().pciAddress()).isEqualTo("0000:c1:00.0");
             gpus.release(region);
         }
-        assertThat(FakeCuda.held()).isEqualTo(FakeCuda.Held.NOTHING);
     }
 }
