@@ -263,7 +263,7 @@ final class Paths {
 
     /** Ends the devices' keys for a range of a region that stays. */
     void revoke(Region region, long offset, long length) {
-        if (rdma != null && region.device() == null) {
+        if (rdma != null) {
             rdma.revoke(region, offset, length);
         }
     }

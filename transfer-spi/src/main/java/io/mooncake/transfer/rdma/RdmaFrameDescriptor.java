@@ -52,7 +52,8 @@ final class RdmaFrameDescriptor {
         TransferStatus.LEASE_EXPIRED,
         TransferStatus.REFUSED,
         TransferStatus.CANCELED,
-        RdmaAccess.NOT_THIS_WAY
+        RdmaAccess.NOT_THIS_WAY,
+        TransferStatus.DEVICE_FAILED
     };
 
     private RdmaFrameDescriptor() {}

@@ -79,7 +79,13 @@ final class RdmaFrameDescriptorTest {
         assertThat(RdmaFrameDescriptor.decodeClose(RdmaFrameDescriptor.encodeClose(close)))
                 .usingRecursiveComparison()
                 .isEqualTo(close);
-        TransferStatus[] statuses = {TransferStatus.COMPLETED, TransferStatus.LEASE_EXPIRED, TransferStatus.CANCELED};
+        TransferStatus[] statuses = {
+            TransferStatus.COMPLETED,
+            TransferStatus.LEASE_EXPIRED,
+            TransferStatus.CANCELED,
+            TransferStatus.STALE_GENERATION,
+            TransferStatus.DEVICE_FAILED
+        };
         assertThat(RdmaFrameDescriptor.decodeClosed(RdmaFrameDescriptor.encodeClosed(statuses)))
                 .containsExactly(statuses);
         assertThat(RdmaFrameDescriptor.decodeHangUp(RdmaFrameDescriptor.encodeHangUp(new long[] {1, -1})))
