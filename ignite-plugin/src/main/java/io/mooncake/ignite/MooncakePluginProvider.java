@@ -60,9 +60,18 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
-    /** Whether nodes of this machine may map this node's memory, where /dev/shm has room for it. Default: as the protocol uses it. */
+    /**
+     * Whether nodes of this machine may map this node's memory, where {@link #setSharedMemoryDirectory} has room for it. Default: as the
+     * protocol uses it.
+     */
     public MooncakePluginProvider setSharedMemory(boolean sharedMemory) {
         options.sharedMemory = sharedMemory;
+        return this;
+    }
+
+    /** Where the memory lies that nodes of this machine may map: /dev/shm unless set, or a mount of hugetlbfs. */
+    public MooncakePluginProvider setSharedMemoryDirectory(@Nullable String sharedMemoryDirectory) {
+        options.sharedMemoryDirectory = sharedMemoryDirectory;
         return this;
     }
 

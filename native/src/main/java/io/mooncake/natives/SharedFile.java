@@ -5,6 +5,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -21,6 +22,9 @@ import java.util.regex.Pattern;
  * 0600. The creator holds a lock that the kernel drops when it dies: {@link #ownerAlive()} and {@link #removeOrphans} go by it. All pages
  * are allocated at creation, so that a full file system is an error there and never a signal later.
  *
+ * <p>The folder lies in a memory file system: /dev/shm, or a mount of hugetlbfs, whose pages are 2 MiB or 1 GiB. There a file is whole pages,
+ * so it may be longer than what was asked for.
+ *
  * <p>Ownership: the caller owes a {@link #close()}, which unmaps and, at the creator, removes the file; others that map it keep the memory
  * until they close too. Threading: safe for all threads; nobody may touch the memory during or after close.
  */
@@ -32,6 +36,7 @@ public final class SharedFile implements AutoCloseable {
     private static final Pattern NAME = Pattern.compile("mooncake-(\\d+)-(\\d+)-[0-9a-f]{32}\\.mem");
     private static final int ATTEMPTS = 8;
     private static final int EAGAIN = 11;
+    private static final int ENOMEM = 12;
     private static final int ENOSPC = 28;
     private static final int ENOSYS = 38;
     private static final int ESTALE = 116;
@@ -60,15 +65,17 @@ public final class SharedFile implements AutoCloseable {
     /**
      * Creates, allocates and maps a file of zeros for reading and writing.
      *
-     * @param folder a memory file system
-     * @param bytes at least 1
+     * @param folder in a memory file system
+     * @param wanted bytes, at least 1; {@link #bytes} has them rounded up to huge pages where the folder has such
      * @throws MooncakeException EXHAUSTED when the file system has no room; CONFIGURATION when the bridge or the folder can't be used
      */
-    public static SharedFile create(Path folder, long bytes) {
+    public static SharedFile create(Path folder, long wanted) {
         requireBridge();
-        if (bytes < 1) {
-            throw MooncakeException.invalid("shared file bytes", bytes, "at least 1");
+        if (wanted < 1) {
+            throw MooncakeException.invalid("shared file bytes", wanted, "at least 1");
         }
+        long pageBytes = hugePageBytes(folder);
+        long bytes = pageBytes == 0 ? wanted : roundUp(wanted, pageBytes);
         SecureRandom random = new SecureRandom();
         long error = 0;
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -86,10 +93,42 @@ public final class SharedFile implements AutoCloseable {
                 break;
             }
         }
+        // hugetlbfs says ENOMEM where its pool of pages, and ENOSPC where the mount's limit, is used up.
+        boolean noRoom = error == ENOSPC || (error == ENOMEM && pageBytes != 0);
         throw new MooncakeException(
-                error == ENOSPC ? Code.EXHAUSTED : Code.CONFIGURATION,
+                noRoom ? Code.EXHAUSTED : Code.CONFIGURATION,
                 "shared memory of " + bytes + " bytes in " + folder + ": error " + error
-                        + (error == ENOSPC ? ", no room" : "") + " (expected: a memory file system with room)");
+                        + (noRoom ? ", no room" + pool(pageBytes) : "")
+                        + " (expected: a memory file system with room)");
+    }
+
+    /** Size of the pages of the folder's files where they are huge ones, of hugetlbfs; else 0. */
+    private static long hugePageBytes(Path folder) {
+        try {
+            FileStore store = Files.getFileStore(folder);
+            return store.type().equals("hugetlbfs") ? store.getBlockSize() : 0;
+        } catch (IOException | RuntimeException e) {
+            // Creating the file says what is wrong with the folder.
+            return 0;
+        }
+    }
+
+    private static long roundUp(long bytes, long pageBytes) {
+        if (bytes > Long.MAX_VALUE - pageBytes) {
+            throw MooncakeException.invalid("shared file bytes", bytes, "what a machine can have");
+        }
+        return (bytes + pageBytes - 1) / pageBytes * pageBytes;
+    }
+
+    /** What the kernel has of such pages, for people. */
+    private static String pool(long pageBytes) {
+        for (HugePages pool : HugePages.pools()) {
+            if (pool.pageBytes() == pageBytes) {
+                return " (" + pool.free() + " of " + pool.total() + " huge pages of " + pageBytes + " bytes are free; "
+                        + "vm.nr_hugepages sets how many there are, the mount's option size how many of them are its own)";
+            }
+        }
+        return "";
     }
 
     /**
@@ -120,6 +159,11 @@ public final class SharedFile implements AutoCloseable {
             return folder + " is no folder that can be written";
         }
         try {
+            long pageBytes = hugePageBytes(folder);
+            if (pageBytes != 0) {
+                // A mount without a limit of its own says 0: creating the file tells.
+                return "";
+            }
             long room = Files.getFileStore(folder).getUsableSpace();
             return room < bytes ? folder + " has room for " + room + " bytes (expected: " + bytes + ")" : "";
         } catch (IOException e) {

@@ -20,6 +20,7 @@ public final class ConfigurationNames {
             new Option("role", "role", "STORE, on clients OBSERVER", "STORE, COMPUTE, OBSERVER", false),
             new Option("dram", "size", "none, required unless OBSERVER", "one block a pool .. free memory", false),
             new Option("sharedMemory", "switch", "true where transferProtocol is auto or shm", "true, false", false),
+            new Option("sharedMemoryDirectory", "directory", "/dev/shm", "in a memory file system", false),
             new Option("extensions", "beans", "empty", "distinct names", false),
             new Option("pools", "beans", "empty", "distinct names", false),
             new Option("host", "address", "Ignite's localHost", "an address of this machine", false),

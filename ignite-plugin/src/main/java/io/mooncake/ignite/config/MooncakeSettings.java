@@ -5,6 +5,7 @@ import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.transfer.TransferEngineConfig;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param role what this node does
  * @param secret the cluster's secret
  * @param dramBytes off-heap memory for blocks; 0 on observers
- * @param sharedMemory whether nodes of this machine may map the memory
+ * @param sharedMemory directory of the file through which nodes of this machine may map the memory; null where they may not
  * @param pools pools of this node, from beans and extensions
  * @param extensions extensions in starting order
  * @param engine of an engine that the plugin owns; null where the communication SPI owns it
@@ -30,7 +31,7 @@ public record MooncakeSettings(
         Role role,
         String secret,
         long dramBytes,
-        boolean sharedMemory,
+        @Nullable Path sharedMemory,
         List<PoolDefinition> pools,
         List<NodeExtension> extensions,
         @Nullable TransferEngineConfig engine,

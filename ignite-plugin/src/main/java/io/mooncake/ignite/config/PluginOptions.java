@@ -13,6 +13,7 @@ public final class PluginOptions extends EngineOptions {
     public @Nullable Role role;
     public @Nullable String dram;
     public @Nullable Boolean sharedMemory;
+    public @Nullable String sharedMemoryDirectory;
     public @Nullable List<? extends NodeExtension> extensions = List.of();
     public @Nullable List<PoolBean> pools = List.of();
     public long leaseMillis = 10_000;

@@ -8,10 +8,14 @@ import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.TransferProtocol;
 import io.mooncake.transfer.ignite.EngineOptionsReader;
 import io.mooncake.transfer.ignite.OwnAddress;
 import io.mooncake.transfer.ignite.TransferCommunicationSpi;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -68,6 +72,7 @@ public final class SettingsReader {
         range("heartbeatMillis", options.heartbeatMillis, 50, 2_000);
         range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
         MemoryPlan plan = plan(dram, extensions);
+        Path directory = sharedMemoryDirectory();
         if (!wrong.isEmpty()) {
             throw new MooncakeException(
                     MooncakeException.Code.CONFIGURATION,
@@ -80,7 +85,7 @@ public final class SettingsReader {
                 role,
                 secret,
                 dram,
-                Objects.requireNonNullElseGet(options.sharedMemory, this::sharesByProtocol),
+                Objects.requireNonNullElseGet(options.sharedMemory, this::sharesByProtocol) ? directory : null,
                 pools,
                 extensions,
                 spi() == null ? EngineOptionsReader.config(options, host, secret, MAX_LEASE_MILLIS) : null,
@@ -122,6 +127,23 @@ public final class SettingsReader {
         TransferCommunicationSpi spi = spi();
         TransferProtocol protocol = spi == null ? EngineOptionsReader.protocol(options) : spi.protocol();
         return protocol == TransferProtocol.AUTO || protocol == TransferProtocol.SHM;
+    }
+
+    private Path sharedMemoryDirectory() {
+        String named = options.sharedMemoryDirectory;
+        if (named == null) {
+            return SharedFile.DEFAULT_FOLDER;
+        }
+        try {
+            Path directory = Path.of(named);
+            if (directory.isAbsolute() && Files.isDirectory(directory) && Files.isWritable(directory)) {
+                return directory;
+            }
+        } catch (InvalidPathException e) {
+            // As one that is not there.
+        }
+        refuse("sharedMemoryDirectory", named, "an absolute path of a directory that this process may write to");
+        return SharedFile.DEFAULT_FOLDER;
     }
 
     /** One secret for plugin and SPI, whichever of the two beans names it. */

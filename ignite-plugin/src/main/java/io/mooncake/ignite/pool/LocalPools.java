@@ -11,6 +11,7 @@ import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.LeaseSource;
 import io.mooncake.transfer.PublishedGuard;
 import io.mooncake.transfer.TransferEngine;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -42,10 +43,10 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
      * Allocates and touches the memory.
      *
      * @param dramBytes all of it
-     * @param shared whether nodes of this machine may map it for reading, where {@link SharedFile#DEFAULT_FOLDER} has room
+     * @param shared directory of a file through which nodes of this machine may map it for reading, where there is room; null: none may
      * @param definitions at least one
      */
-    public LocalPools(long dramBytes, boolean shared, List<PoolDefinition> definitions) {
+    public LocalPools(long dramBytes, @Nullable Path shared, List<PoolDefinition> definitions) {
         shareBytes = dramBytes / definitions.size() / MemoryRegion.PAGE_BYTES * MemoryRegion.PAGE_BYTES;
         region = allocate(shareBytes * definitions.size(), shared);
         try {
@@ -68,12 +69,12 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
         byShare = pools.values().toArray(new LocalKvPool[0]);
     }
 
-    private static MemoryRegion allocate(long bytes, boolean shared) {
-        if (shared) {
-            String obstacle = SharedFile.obstacle(SharedFile.DEFAULT_FOLDER, bytes);
+    private static MemoryRegion allocate(long bytes, @Nullable Path shared) {
+        if (shared != null) {
+            String obstacle = SharedFile.obstacle(shared, bytes);
             try {
                 if (obstacle.isEmpty()) {
-                    return MemoryRegion.allocateShared(bytes, SharedFile.DEFAULT_FOLDER);
+                    return MemoryRegion.allocateShared(bytes, shared);
                 }
             } catch (MooncakeException e) {
                 if (e.code() != MooncakeException.Code.EXHAUSTED) {

@@ -172,6 +172,12 @@ class WrongConfigurationTest {
                 option("secret", "short", "secret: 5 characters"),
                 option("secret", "x".repeat(257), "secret: 257 characters"),
                 bean("no dram", SECRET, "dram: not set", "8GiB"),
+                option(
+                        "sharedMemoryDirectory",
+                        "/nowhere/at/all",
+                        "sharedMemoryDirectory: /nowhere/at/all",
+                        "a directory"),
+                option("sharedMemoryDirectory", "shm", "sharedMemoryDirectory: shm", "absolute"),
                 option("dram", "8GB", "dram: 8GB", "8GiB"),
                 option("dram", "8gib", "dram: 8gib", "GiB"),
                 option("dram", "-1GiB", "dram: -1GiB"),

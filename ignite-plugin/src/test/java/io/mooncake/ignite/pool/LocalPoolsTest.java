@@ -3,6 +3,7 @@ package io.mooncake.ignite.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.TestBlocks;
@@ -10,16 +11,41 @@ import io.mooncake.ignite.TestGrid;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.Tenant;
+import io.mooncake.natives.NativeBridge;
+import io.mooncake.natives.SharedFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.AbstractList;
 import java.util.List;
 import java.util.UUID;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class LocalPoolsTest {
+    @TempDir
+    Path folder;
+
+    @Test
+    void create_sharedInADirectory_liesThereUntilItCloses() throws IOException {
+        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        try (LocalPools pools =
+                new LocalPools(1 << 20, folder, List.of(TestGrid.pool("tiny").toDefinition()))) {
+            assertThat(pools.byName()).containsKey("tiny");
+            try (Stream<Path> files = Files.list(folder)) {
+                assertThat(files).singleElement().asString().endsWith(".mem");
+            }
+        }
+        assertThat(folder).isEmptyDirectory();
+    }
+
     @Test
     void pin_poolClosesBetweenTwoKeys_nothingStaysPinned() {
-        try (LocalPools pools =
-                new LocalPools(1 << 20, true, List.of(TestGrid.pool("tiny").toDefinition()))) {
+        try (LocalPools pools = new LocalPools(
+                1 << 20,
+                SharedFile.DEFAULT_FOLDER,
+                List.of(TestGrid.pool("tiny").toDefinition()))) {
             LocalKvPool pool = pools.byName().get("tiny");
             int[] tokens = TestBlocks.prompt(1, 40);
             TestBlocks.store(pool, tokens);
