@@ -5,15 +5,11 @@ import static io.mooncake.transfer.TransferContract.soon;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import com.sun.management.ThreadMXBean;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -32,13 +28,7 @@ final class AllocationTest {
 
     private static final int ROUNDS = 40;
 
-    private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    private final TransferStatus[] statuses = new TransferStatus[1];
-
-    /** One transfer. */
-    private interface Call {
-        void run(long deadlineNanos);
-    }
+    private final Garbage garbage = new Garbage();
 
     @Test
     void tcp_steady_allocatesNothing() {
@@ -81,12 +71,13 @@ final class AllocationTest {
                     reader.lease(owner.address(), "pool", List.of(TestLeases.key(1)), Duration.ofSeconds(60), soon())) {
                 PreparedRead prepared =
                         reader.prepareRead(lease, List.of(new TransferEngine.ReadRequest(0, ours.address)));
-                assertNone(way + "leased read " + BLOCK, BLOCK, deadline -> prepared.run(statuses, deadline));
+                assertNone(way + "leased read " + BLOCK, BLOCK, deadline -> prepared.run(garbage.statuses, deadline));
             }
         }
     }
 
-    private Call raw(TransferEngine owner, TransferEngine reader, int region, Memory ours, int size, boolean write) {
+    private Garbage.Call raw(
+            TransferEngine owner, TransferEngine reader, int region, Memory ours, int size, boolean write) {
         RemoteHandle[] handles = {
             owner.issueHandle(reader.incarnation(), region, 1, 0, size, write, Duration.ofSeconds(60))
         };
@@ -94,49 +85,15 @@ final class AllocationTest {
         long[] sizes = {size};
         PeerAddress peer = owner.address();
         return write
-                ? deadline -> reader.batchTransferSyncWrite(peer, addresses, handles, sizes, statuses, deadline)
-                : deadline -> reader.batchTransferSyncRead(peer, addresses, handles, sizes, statuses, deadline);
+                ? deadline -> reader.batchTransferSyncWrite(peer, addresses, handles, sizes, garbage.statuses, deadline)
+                : deadline -> reader.batchTransferSyncRead(peer, addresses, handles, sizes, garbage.statuses, deadline);
     }
 
-    private void assertNone(String what, int size, Call call) {
-        run(call, size < BLOCK ? WARM_CALLS : WARM_BLOCKS);
+    private void assertNone(String what, int size, Garbage.Call call) {
+        garbage.run(call, size < BLOCK ? WARM_CALLS : WARM_BLOCKS);
         int calls = size < BLOCK ? CALLS : BLOCK_CALLS;
-        long self = Thread.currentThread().getId();
-        long least = Long.MAX_VALUE;
-        for (int round = 0; round < ROUNDS && least > 0; round++) {
-            Map<Long, Long> before = allocatedByOthers(self);
-            long beforeSelf = threads.getThreadAllocatedBytes(self);
-            run(call, calls);
-            long afterSelf = threads.getThreadAllocatedBytes(self);
-            least = Math.min(least, grown(before, allocatedByOthers(self)) + afterSelf - beforeSelf);
-        }
+        long least = garbage.least(call, calls, ROUNDS);
         System.out.println(what + ": bytes allocated in " + calls + " calls, all threads: " + least);
         assertThat(least).as(what).isZero();
-    }
-
-    private void run(Call call, int calls) {
-        for (int i = 0; i < calls; i++) {
-            call.run(System.nanoTime() + 20_000_000_000L);
-            if (statuses[0] != TransferStatus.COMPLETED) {
-                throw new AssertionError(statuses[0]);
-            }
-        }
-    }
-
-    /** By thread; one that ends meanwhile takes nothing off. */
-    private Map<Long, Long> allocatedByOthers(long self) {
-        Map<Long, Long> bytes = new HashMap<>();
-        for (Thread thread : Thread.getAllStackTraces().keySet()) {
-            if (thread.getId() != self && thread.getName().startsWith("mooncake-")) {
-                bytes.put(thread.getId(), threads.getThreadAllocatedBytes(thread.getId()));
-            }
-        }
-        return bytes;
-    }
-
-    private static long grown(Map<Long, Long> before, Map<Long, Long> after) {
-        return after.entrySet().stream()
-                .mapToLong(one -> Math.max(0, one.getValue() - before.getOrDefault(one.getKey(), 0L)))
-                .sum();
     }
 }

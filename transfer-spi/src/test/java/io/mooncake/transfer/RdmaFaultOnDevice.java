@@ -44,17 +44,30 @@ final class RdmaFaultOnDevice {
     }
 
     private RemoteLease lease(OwnerProcess owner) {
+        return lease(owner, Duration.ofSeconds(30));
+    }
+
+    private RemoteLease lease(OwnerProcess owner, Duration term) {
         List<byte[]> keys = new ArrayList<>();
         for (int key = 0; key < ELEMENTS; key++) {
             keys.add(TestLeases.key(key));
         }
-        return reader.lease(owner.address, "pool", keys, Duration.ofSeconds(30), TransferContract.soon());
+        return reader.lease(owner.address, "pool", keys, term, TransferContract.soon());
+    }
+
+    private void assertAllArrived(TransferStatus[] statuses) {
+        assertThat(statuses).containsOnly(TransferStatus.COMPLETED);
+        for (int key = 0; key < ELEMENTS; key++) {
+            assertThat(memory.holds(key, key * OwnerProcess.BLOCK, OwnerProcess.BLOCK))
+                    .isTrue();
+        }
     }
 
     @Test
     void read_ownerKilledMeanwhile_failsByTheDeadlineAndNothingArrivesLater() throws Exception {
-        try (OwnerProcess owner = owner();
-                RemoteLease lease = lease(owner)) {
+        RemoteLease lease;
+        try (OwnerProcess owner = owner()) {
+            lease = lease(owner, Duration.ofSeconds(60));
             assertThat(readAll(lease, TransferContract.soon())).containsOnly(TransferStatus.COMPLETED);
             Thread killer = new Thread(() -> {
                 try {
@@ -82,24 +95,50 @@ final class RdmaFaultOnDevice {
             Thread.sleep(300);
             assertThat(memory.checksumOfAll()).isEqualTo(before);
         }
+        assertNextLifeServesNoOldLease(lease);
     }
 
-    @Test
-    void read_ownerInAnotherProcessStoppedAndContinued_timesOutThenArrivesVerified() throws Exception {
-        try (OwnerProcess owner = owner();
-                RemoteLease lease = lease(owner)) {
-            assertThat(readAll(lease, TransferContract.soon())).containsOnly(TransferStatus.COMPLETED);
-            owner.signal("STOP");
-            long began = System.nanoTime();
-            assertThat(readAll(lease, Deadline.ofMillis(500))).containsOnly(TransferStatus.TIMEOUT);
-            assertThat((System.nanoTime() - began) / 1_000_000).isBetween(490L, 750L);
-            owner.signal("CONT");
-            memory.fill(99, 0, memory.length);
-            assertThat(readAll(lease, TransferContract.soon())).containsOnly(TransferStatus.COMPLETED);
-            for (int key = 0; key < ELEMENTS; key++) {
-                assertThat(memory.holds(key, key * OwnerProcess.BLOCK, OwnerProcess.BLOCK))
-                        .isTrue();
+    /** An owner on the ports of the one that was killed. */
+    private void assertNextLifeServesNoOldLease(RemoteLease old) throws Exception {
+        try (OwnerProcess again = owner()) {
+            assertThat(again.address.dataPort()).isEqualTo(old.peer().dataPort());
+            long before = memory.checksumOfAll();
+            assertThat(readAll(old, Deadline.ofMillis(3000))).doesNotContain(TransferStatus.COMPLETED);
+            assertThat(memory.checksumOfAll()).as("no byte of it").isEqualTo(before);
+            try (RemoteLease fresh = lease(again)) {
+                assertAllArrived(readAll(fresh, TransferContract.soon()));
             }
         }
+    }
+
+    /** The device goes on where the program has stopped, and the owner has given its word for the term. */
+    @Test
+    void read_ownerInAnotherProcessStopped_leasedArrivesWhileTheTermLastsAndRawTimesOut() throws Exception {
+        try (OwnerProcess owner = owner();
+                RemoteLease lease = lease(owner);
+                RemoteLease brief = lease(owner, Duration.ofSeconds(5))) {
+            assertAllArrived(readAll(lease, TransferContract.soon()));
+            owner.signal("STOP");
+            memory.fill(99, 0, memory.length);
+            assertAllArrived(readAll(lease, TransferContract.soon()));
+            long began = System.nanoTime();
+            assertThat(rawRead(owner, Deadline.ofMillis(500))).isEqualTo(TransferStatus.TIMEOUT);
+            assertThat((System.nanoTime() - began) / 1_000_000).isBetween(490L, 750L);
+            TransferContract.await(brief::expired);
+            assertThat(readAll(brief, TransferContract.soon())).containsOnly(TransferStatus.LEASE_EXPIRED);
+            owner.signal("CONT");
+            memory.fill(99, 0, memory.length);
+            assertAllArrived(readAll(lease, TransferContract.soon()));
+            assertThat(rawRead(owner, TransferContract.soon())).isEqualTo(TransferStatus.COMPLETED);
+        }
+    }
+
+    private TransferStatus rawRead(OwnerProcess owner, Deadline deadline) {
+        return reader.batchTransferSyncRead(
+                        owner.address,
+                        new long[] {memory.address},
+                        new RemoteHandle[] {owner.handle},
+                        new long[] {8},
+                        deadline)[0];
     }
 }

@@ -32,7 +32,7 @@ final class RdmaPair implements AutoCloseable {
     private final RegionRegistry ownerRegions = new RegionRegistry();
     private final RegionRegistry readerRegions = new RegionRegistry();
     private final PeerAddress ownerAddress = new PeerAddress(UUID.randomUUID(), "127.0.0.1", 1, 2, 3);
-    private final UUID readerId = UUID.randomUUID();
+    final UUID readerId = UUID.randomUUID();
     final List<String> asked = new CopyOnWriteArrayList<>();
     final Counters counters = new Counters();
     final Memory theirs;
@@ -112,8 +112,12 @@ final class RdmaPair implements AutoCloseable {
     }
 
     RemoteHandle handle(Region region, int offset, int bytes, boolean writable) {
+        return handle(region, offset, bytes, 1, writable);
+    }
+
+    RemoteHandle handle(Region region, int offset, int bytes, long generation, boolean writable) {
         return capabilities.issue(
-                readerId, region.id(), 1, offset, bytes, writable, System.nanoTime() + 300_000_000_000L);
+                readerId, region.id(), generation, offset, bytes, writable, System.nanoTime() + 300_000_000_000L);
     }
 
     /** Moves request i between handle i and the reader's memory from {@code i * bytes} on. */
@@ -138,6 +142,40 @@ final class RdmaPair implements AutoCloseable {
         batch.prefer(Region.ANY_RAIL, preferred);
         reader.execute(ownerAddress, batch);
         return batch.statuses();
+    }
+
+    /** As {@link #move}, of leased ranges: the copy of request i is to be what {@code checksums[i]} says, in one segment. */
+    TransferStatus[] readLeased(List<RemoteHandle> handles, int bytes, int[] checksums, long deadlineMillis) {
+        long[] addresses = new long[handles.size()];
+        long[] sizes = new long[handles.size()];
+        int[] segments = new int[handles.size()];
+        int[][] expected = new int[handles.size()][];
+        long[] generations = new long[handles.size()];
+        for (int i = 0; i < addresses.length; i++) {
+            addresses[i] = ours.address + (long) i * bytes;
+            sizes[i] = bytes;
+            segments[i] = bytes;
+            expected[i] = new int[] {checksums[i]};
+            generations[i] = PublishedGuard.NOWHERE;
+        }
+        TransferBatch batch = new TransferBatch(
+                false,
+                handles.toArray(RemoteHandle[]::new),
+                addresses,
+                sizes,
+                segments,
+                expected,
+                generations,
+                System.nanoTime() + deadlineMillis * 1_000_000,
+                TransferStatus.TIMEOUT,
+                1);
+        reader.execute(ownerAddress, batch);
+        return batch.statuses();
+    }
+
+    /** What the owner's memory holds now, for {@link #readLeased}. */
+    int[] checksums(int count, int bytes) {
+        return theirs.checksums(0, count * bytes, bytes);
     }
 
     /** Handles on {@code count} ranges of a region, one behind the other. */

@@ -679,7 +679,12 @@ public final class TransferBatch {
         }
     }
 
-    /** Bytes that came by {@link #copied}; call it when the transport has returned. */
+    /** A slice that was verified has come without the owner's program, which is told how much when the lease is released. */
+    public synchronized void unseenByOwner(Slice slice) {
+        mappedBytes += slice.length;
+    }
+
+    /** Bytes that came without the owner's program; call it when the transport has returned. */
     public long copiedBytes() {
         return mappedBytes;
     }

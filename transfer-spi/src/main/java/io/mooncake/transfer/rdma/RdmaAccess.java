@@ -14,7 +14,7 @@ import java.util.BitSet;
 import java.util.List;
 
 /** The requests of a batch that one access covers: some that have no status yet, in order. One thread. */
-final class RdmaAccess {
+final class RdmaAccess implements RdmaReach {
     /** A grant's status when all checks hold, but the owner's device does not have the region. */
     static final TransferStatus NOT_THIS_WAY = TransferStatus.PEER_UNREACHABLE;
 
@@ -43,11 +43,17 @@ final class RdmaAccess {
         return new RdmaAccess(number, Arrays.copyOf(open, count), accused);
     }
 
-    /** The device has refused the request; whether for the first time. */
-    boolean accuse(int request) {
-        boolean first = !accused.get(request);
-        accused.set(request);
+    /** Only the first time: a key may have ended because of another range that it was for. */
+    @Override
+    public boolean accuse(Slice slice) {
+        boolean first = !accused.get(slice.request());
+        accused.set(slice.request());
         return first;
+    }
+
+    @Override
+    public void arrived(Slice slice, boolean asExpected) {
+        // The owner confirms and counts it.
     }
 
     long number() {
@@ -85,8 +91,20 @@ final class RdmaAccess {
         return size - grant.firstPieceBytes() <= (grant.keys().length / rails.length - 1) * grant.pieceBytes();
     }
 
-    Grant grant(int request) {
-        return grants[Arrays.binarySearch(requests, request)];
+    private Grant grant(Slice slice) {
+        return grants[Arrays.binarySearch(requests, slice.request())];
+    }
+
+    @Override
+    public long address(Slice slice, long at) {
+        return grant(slice).address() + at;
+    }
+
+    @Override
+    public long bytesInPiece(Slice slice, long at) {
+        Grant grant = grant(slice);
+        long beyondFirst = at - grant.firstPieceBytes();
+        return beyondFirst < 0 ? -beyondFirst : grant.pieceBytes() - beyondFirst % grant.pieceBytes();
     }
 
     /** Adds the requests that the owner would grant, but not over its devices. */
@@ -98,8 +116,11 @@ final class RdmaAccess {
         }
     }
 
-    /** The owner's key for a piece of a request, on a connection that ends at the owner's device {@code rail}. */
-    int key(Grant grant, int rail, int piece) {
+    @Override
+    public int key(Slice slice, long at, int rail) {
+        Grant grant = grant(slice);
+        long beyondFirst = at - grant.firstPieceBytes();
+        int piece = beyondFirst < 0 ? 0 : 1 + (int) (beyondFirst / grant.pieceBytes());
         for (int i = 0; i < rails.length; i++) {
             if (rails[i] == rail) {
                 return grant.keys()[grant.keys().length / rails.length * i + piece];
@@ -109,8 +130,8 @@ final class RdmaAccess {
                 MooncakeException.Code.CORRUPT, "rail: " + rail + " (expected: one of " + Arrays.toString(rails) + ")");
     }
 
-    /** Takes the next slice of a request that this access covers. */
-    boolean take(TransferBatch batch, Slice slice) {
+    @Override
+    public boolean take(TransferBatch batch, Slice slice) {
         return batch.nextBelow(requests[requests.length - 1] + 1, slice);
     }
 

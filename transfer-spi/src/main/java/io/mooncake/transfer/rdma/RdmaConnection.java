@@ -6,9 +6,9 @@ import io.mooncake.natives.CompletionStatus;
 import io.mooncake.natives.VerbsQueuePair;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.MovingView;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.internal.TransferBatch.Slice;
-import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +33,7 @@ final class RdmaConnection {
     private final RdmaRegions registrations;
     private final Counters counters;
     private final CRC32C crc = new CRC32C();
+    private final MovingView view = new MovingView();
     private final Slot[] slots = new Slot[SLOTS];
     private final long[] descriptors = new long[VerbsQueuePair.MAX_BATCH * VerbsQueuePair.POST_LONGS];
     private final long[] completions = new long[VerbsQueuePair.MAX_BATCH * VerbsQueuePair.COMPLETION_LONGS];
@@ -121,22 +122,22 @@ final class RdmaConnection {
     }
 
     /** Takes slices while there are slots, posts what the queue takes, and handles what has completed. Whether anything happened. */
-    boolean turn(TransferBatch batch, RdmaAccess access) {
+    boolean turn(TransferBatch batch, RdmaReach reach) {
         boolean moved = false;
         try {
             for (int i = 0; i < SLOTS; i++) {
                 Slot slot = slots[i];
-                if (!slot.used && i < window && access.take(batch, slot.slice)) {
+                if (!slot.used && i < window && reach.take(batch, slot.slice)) {
                     slot.used = true;
                     slot.posted = 0;
                     slot.arrived = 0;
                 }
                 if (slot.used && slot.posted < slot.slice.length()) {
-                    moved |= post(batch, access, i);
+                    moved |= post(batch, reach, i);
                 }
             }
             moved |= flush();
-            return complete(batch, access) || moved;
+            return complete(batch, reach) || moved;
         } catch (MooncakeException e) {
             // The device refused, or the pair was closed under us: as broken as by a completion.
             failure = CompletionStatus.GENERAL;
@@ -144,17 +145,14 @@ final class RdmaConnection {
         }
     }
 
-    private boolean post(TransferBatch batch, RdmaAccess access, int index) {
+    private boolean post(TransferBatch batch, RdmaReach reach, int index) {
         Slot slot = slots[index];
         Slice slice = slot.slice;
-        Grant grant = access.grant(slice.request());
         boolean moved = false;
         while (slot.posted < slice.length() && outstanding + described < RdmaPort.DEPTH) {
             long local = slice.localAddress() + slot.posted;
             long inHandle = slice.offset() + slot.posted;
-            long beyondFirst = inHandle - grant.firstPieceBytes();
-            int piece = beyondFirst < 0 ? 0 : 1 + (int) (beyondFirst / grant.pieceBytes());
-            long leftRemote = beyondFirst < 0 ? -beyondFirst : grant.pieceBytes() - beyondFirst % grant.pieceBytes();
+            long leftRemote = reach.bytesInPiece(slice, inHandle);
             RdmaRegions.Registered region = registrations.require(local);
             long leftLocal = registrations.bytesInPiece(region, local);
             int length = (int)
@@ -170,8 +168,8 @@ final class RdmaConnection {
                     local,
                     length,
                     registrations.localKey(path.port().index(), region, local),
-                    grant.address() + inHandle,
-                    access.key(grant, peerRail, piece));
+                    reach.address(slice, inHandle),
+                    reach.key(slice, inHandle, peerRail));
             slot.posted += length;
             moved = true;
         }
@@ -200,7 +198,7 @@ final class RdmaConnection {
         return posted > 0;
     }
 
-    private boolean complete(TransferBatch batch, RdmaAccess access) {
+    private boolean complete(TransferBatch batch, RdmaReach reach) {
         int taken = pair.poll(completions);
         if (taken > 0) {
             lastArrivalNanos = System.nanoTime();
@@ -214,7 +212,7 @@ final class RdmaConnection {
                 continue;
             }
             if (status != CompletionStatus.SUCCESS) {
-                fail(batch, access, slot, status);
+                fail(batch, reach, slot, status);
                 continue;
             }
             int length = (int) (request >>> SLOT_BITS);
@@ -224,7 +222,7 @@ final class RdmaConnection {
             path.port().moved(length);
             if (slot.arrived == slot.slice.length()) {
                 slot.used = false;
-                batch.arrived(slot.slice, crc);
+                reach.arrived(slot.slice, batch.arrived(slot.slice, crc, view));
             }
         }
         return taken > 0;
@@ -232,12 +230,12 @@ final class RdmaConnection {
 
     /**
      * The first failure is its request's own; what is flushed after it is innocent. A key may have ended because of another range that it
-     * was for, so a request that was refused by the device asks the owner once more.
+     * was for, so what the device refuses is not believed at once.
      */
-    private void fail(TransferBatch batch, RdmaAccess access, Slot slot, CompletionStatus status) {
+    private void fail(TransferBatch batch, RdmaReach reach, Slot slot, CompletionStatus status) {
         failure = status;
         TransferStatus outcome = outcome(status);
-        if (outcome == TransferStatus.REFUSED && access.accuse(slot.slice.request())) {
+        if (outcome == TransferStatus.REFUSED && reach.accuse(slot.slice)) {
             slot.used = false;
             batch.setAside(slot.slice);
         } else if (outcome != null) {

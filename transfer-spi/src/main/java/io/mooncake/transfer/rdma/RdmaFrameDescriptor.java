@@ -42,7 +42,8 @@ final class RdmaFrameDescriptor {
     private static final int VERSION = 1;
     private static final int GID_BYTES = 16;
     private static final int ENDPOINT_BYTES = 1 + 2 + GID_BYTES + 4 + 4;
-    private static final int REQUEST_FIXED_BYTES = 4 + 8 * 3 + 1 + 8 + 1 + 8;
+    private static final int HANDLE_FIXED_BYTES = 4 + 8 * 3 + 1 + 8 + 1;
+    private static final int REQUEST_FIXED_BYTES = HANDLE_FIXED_BYTES + 8;
     private static final int MAX_CAPABILITY_BYTES = 255;
 
     /** The statuses that travel, by their numbers. */
@@ -145,7 +146,7 @@ final class RdmaFrameDescriptor {
     static byte[] encodeOpen(Open open) {
         int bytes = 8 + 1 + 2 + 8 * open.connections.length + 2;
         for (RemoteHandle handle : open.handles) {
-            bytes += REQUEST_FIXED_BYTES + sentCapability(handle);
+            bytes += handleBytes(handle) + 8;
         }
         ByteBuffer to = allocate(bytes).putLong(open.access).put((byte) (open.write ? 1 : 0));
         to.putShort((short) open.connections.length);
@@ -154,13 +155,21 @@ final class RdmaFrameDescriptor {
         }
         to.putShort((short) open.handles.length);
         for (int i = 0; i < open.handles.length; i++) {
-            RemoteHandle handle = open.handles[i];
-            to.putInt(handle.region()).putLong(handle.generation());
-            to.putLong(handle.offset()).putLong(handle.length()).put((byte) (handle.writable() ? 1 : 0));
-            to.putLong(handle.expiresAtNanos()).put((byte) sentCapability(handle));
-            to.put(handle.capability(), 0, sentCapability(handle)).putLong(open.sizes[i]);
+            putHandle(to, open.handles[i]);
+            to.putLong(open.sizes[i]);
         }
         return to.array();
+    }
+
+    static int handleBytes(RemoteHandle handle) {
+        return HANDLE_FIXED_BYTES + sentCapability(handle);
+    }
+
+    static void putHandle(ByteBuffer to, RemoteHandle handle) {
+        to.putInt(handle.region()).putLong(handle.generation());
+        to.putLong(handle.offset()).putLong(handle.length()).put((byte) (handle.writable() ? 1 : 0));
+        to.putLong(handle.expiresAtNanos()).put((byte) sentCapability(handle));
+        to.put(handle.capability(), 0, sentCapability(handle));
     }
 
     /** One that is too long is no capability; the owner says so. */
@@ -184,7 +193,7 @@ final class RdmaFrameDescriptor {
         });
     }
 
-    private static RemoteHandle handle(ByteBuffer from) {
+    static RemoteHandle handle(ByteBuffer from) {
         int region = from.getInt();
         long generation = from.getLong();
         long offset = from.getLong();
@@ -330,7 +339,7 @@ final class RdmaFrameDescriptor {
         return decode(payload, RdmaFrameDescriptor::longs);
     }
 
-    private static int number(TransferStatus status) {
+    static int number(TransferStatus status) {
         for (int i = 0; i < STATUSES.length; i++) {
             if (STATUSES[i] == status) {
                 return i;
@@ -339,23 +348,23 @@ final class RdmaFrameDescriptor {
         throw new IllegalArgumentException("status: " + status + " (expected: one that travels)");
     }
 
-    private static TransferStatus status(int number) {
+    static TransferStatus status(int number) {
         if (number < 0 || number >= STATUSES.length) {
             throw corrupt("status " + number);
         }
         return STATUSES[number];
     }
 
-    private static ByteBuffer allocate(int bytes) {
+    static ByteBuffer allocate(int bytes) {
         return ByteBuffer.allocate(1 + bytes).order(ByteOrder.LITTLE_ENDIAN).put((byte) VERSION);
     }
 
     /** Reads one value. */
-    private interface Body<T> {
+    interface Body<T> {
         T from(ByteBuffer bytes);
     }
 
-    private static <T> T decode(byte[] payload, Body<T> body) {
+    static <T> T decode(byte[] payload, Body<T> body) {
         ByteBuffer from = ByteBuffer.wrap(payload).order(ByteOrder.LITTLE_ENDIAN);
         try {
             int version = from.get();
@@ -374,7 +383,7 @@ final class RdmaFrameDescriptor {
         }
     }
 
-    private static int count(ByteBuffer from, int bytesEach, int max) {
+    static int count(ByteBuffer from, int bytesEach, int max) {
         int count = from.getShort() & 0xffff;
         if (count > max || count > from.remaining() / bytesEach) {
             throw corrupt("count " + count + " with " + from.remaining() + " bytes left");
@@ -382,7 +391,7 @@ final class RdmaFrameDescriptor {
         return count;
     }
 
-    private static MooncakeException corrupt(String what) {
+    static MooncakeException corrupt(String what) {
         return new MooncakeException(MooncakeException.Code.CORRUPT, "RDMA frame: " + what);
     }
 }

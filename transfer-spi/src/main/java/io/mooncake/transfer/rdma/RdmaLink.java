@@ -4,9 +4,7 @@ package io.mooncake.transfer.rdma;
 import io.mooncake.transfer.TransferStatus;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -30,10 +28,13 @@ final class RdmaLink {
 
     private final RdmaConnector connector;
     private final RdmaControl control;
+    private final PeerRegions regions;
     private final int maxConnections;
     private final ScheduledExecutorService background;
     private final List<RailSet> sets = new ArrayList<>();
-    private final Set<RdmaConnection> busy = new HashSet<>();
+    /** Few; a set would make an object for each that is taken. */
+    private final List<RdmaConnection> busy = new ArrayList<>();
+
     private boolean closed;
 
     /** The connections of one path. */
@@ -47,7 +48,11 @@ final class RdmaLink {
         }
 
         boolean isOf(int devices) {
-            return (devices & 1 << path.port().index()) != 0;
+            return (devices & bit()) != 0;
+        }
+
+        int bit() {
+            return 1 << path.port().index();
         }
     }
 
@@ -60,32 +65,48 @@ final class RdmaLink {
             ScheduledExecutorService background) {
         this.connector = connector;
         this.control = control;
+        this.regions = new PeerRegions(control);
         this.maxConnections = maxConnections;
         this.background = background;
         ports.forEach(port -> sets.add(new RailSet(new RdmaPath(port))));
     }
 
+    /** Questions to the peer. */
+    RdmaControl control() {
+        return control;
+    }
+
+    /** What is known of the peer's regions. */
+    PeerRegions regions() {
+        return regions;
+    }
+
     /**
-     * Takes at least one connection and at most {@code wanted}, spread over the paths; waits for the first only.
+     * Takes at least one connection and at most {@code wanted}, spread over the paths; waits for the first only. Allocates nothing while
+     * there are idle ones.
      *
      * @param preferred bits of the devices to use; others only when none of these is usable
      * @param demanded whether there is no other way than RDMA: then it waits while no port of this engine carries traffic, and for a peer
      *     whose port is down tries longer
+     * @param taken takes them; empty when this throws
      */
-    List<RdmaConnection> checkOut(
-            int wanted, int preferred, boolean demanded, long deadlineNanos, TransferStatus deadlineStatus)
+    void checkOut(
+            int wanted,
+            int preferred,
+            boolean demanded,
+            long deadlineNanos,
+            TransferStatus deadlineStatus,
+            List<RdmaConnection> taken)
             throws RdmaFailure {
-        List<RdmaConnection> taken = new ArrayList<>();
         int attempts = 0;
         try {
             while (true) {
-                List<RailSet> order = order(preferred);
-                if (order.isEmpty() && !demanded) {
+                if (!demanded && next(0, preferred) == null) {
                     throw RdmaFailure.noWay("no port of this engine is active");
                 }
-                String failure = collect(order, wanted, taken, deadlineNanos, deadlineStatus);
+                String failure = collect(wanted, preferred, taken, deadlineNanos, deadlineStatus);
                 if (!taken.isEmpty()) {
-                    return taken;
+                    return;
                 }
                 if (!failure.isEmpty() && ++attempts > (demanded ? MAX_ATTEMPTS : MAX_OPTIONAL_ATTEMPTS)) {
                     throw RdmaFailure.noWay(failure);
@@ -94,39 +115,50 @@ final class RdmaLink {
             }
         } catch (RdmaFailure e) {
             taken.forEach(one -> checkIn(one, true));
+            taken.clear();
             throw e;
         }
     }
 
-    /** The paths to take connections of; one that rests when there are no others. */
-    private List<RailSet> order(int preferred) {
-        List<RailSet> usable =
-                new ArrayList<>(sets.stream().filter(one -> one.path.usable()).toList());
-        if (usable.stream().anyMatch(one -> one.isOf(preferred))) {
-            usable.removeIf(one -> !one.isOf(preferred));
+    /**
+     * The fastest usable path that is not in the bit set {@code tried}, of preferred devices when one of these is usable; what was never
+     * measured comes first, so that it is. When none is usable, the one whose rest ends first.
+     */
+    private @Nullable RailSet next(int tried, int preferred) {
+        int usable = 0;
+        for (int i = 0; i < sets.size(); i++) {
+            usable |= sets.get(i).path.usable() ? sets.get(i).bit() : 0;
         }
-        // What was never measured comes first, so that it is.
-        usable.sort(Comparator.comparingDouble(one -> one.path.speed() == 0 ? 0 : 1 / one.path.speed()));
-        if (usable.isEmpty()) {
-            sets.stream()
-                    .filter(one -> one.path.port().active())
-                    .min(Comparator.comparingLong(one -> one.path.restUntilNanos() - System.nanoTime()))
-                    .ifPresent(usable::add);
+        if (usable == 0 && tried == 0) {
+            return firstRested();
         }
-        return usable;
+        int left = ((usable & preferred) == 0 ? usable : usable & preferred) & ~tried;
+        RailSet best = null;
+        for (int i = 0; i < sets.size(); i++) {
+            RailSet set = sets.get(i);
+            if (set.isOf(left) && (best == null || set.path.rank() > best.path.rank())) {
+                best = set;
+            }
+        }
+        return best;
+    }
+
+    private @Nullable RailSet firstRested() {
+        return sets.stream()
+                .filter(one -> one.path.port().active())
+                .min(Comparator.comparingLong(one -> one.path.restUntilNanos() - System.nanoTime()))
+                .orElse(null);
     }
 
     /** Why a connection could not be made, if so. */
     private String collect(
-            List<RailSet> order,
-            int wanted,
-            List<RdmaConnection> taken,
-            long deadlineNanos,
-            TransferStatus deadlineStatus)
+            int wanted, int preferred, List<RdmaConnection> taken, long deadlineNanos, TransferStatus deadlineStatus)
             throws RdmaFailure {
         String failure = "";
         for (int i = 0; i < maxConnections; i++) {
-            for (RailSet set : order) {
+            int tried = 0;
+            for (RailSet set = next(0, preferred); set != null; set = next(tried, preferred)) {
+                tried |= set.bit();
                 if (taken.size() >= Math.min(wanted, RdmaFrameDescriptor.MAX_CONNECTIONS)) {
                     return failure;
                 }

@@ -23,6 +23,7 @@ import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Connected;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Open;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Opened;
+import io.mooncake.transfer.rdma.RdmaRegionFrameDescriptor.Known;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -45,7 +46,8 @@ import org.slf4j.LoggerFactory;
  * it is opened, each request gets the checks of a TCP access (region, range, rights, expiry, MAC, generation), the region is held, and the
  * keys are handed out. When the reader closes it, generation and expiry are checked again, and only this answer makes a request good. An
  * access that is not closed by the first expiry of its handles is cut: its queue pairs are destroyed, after which nothing of it can arrive
- * any more, and then its regions are let go. So a late write finds no queue pair.
+ * any more, and then its regions are let go. So a late write finds no queue pair. Reads of leased ranges need no access: their readers
+ * ask once for a region's keys, and the owner has part in them again when the keys end.
  *
  * <p>Whoever removes an access from {@code accesses} ends it, so that happens once. Queue pairs are made and destroyed under the lock of
  * this; an access never waits for that lock while it is checked.
@@ -57,6 +59,7 @@ final class RdmaOwner implements AutoCloseable {
     static final String OPEN = "mooncake.rdma.open";
     static final String CLOSE = "mooncake.rdma.close";
     static final String HANG_UP = "mooncake.rdma.hangup";
+    static final String REGION = "mooncake.rdma.region";
 
     /** Of each device. */
     private static final int MAX_SERVED = 512;
@@ -153,6 +156,7 @@ final class RdmaOwner implements AutoCloseable {
         control.handle(CONNECT, this::connect);
         control.handle(OPEN, this::open);
         control.handle(CLOSE, this::close);
+        control.handle(REGION, this::region);
         control.handle(HANG_UP, (from, payload) -> {
             for (long connection : RdmaFrameDescriptor.decodeHangUp(payload)) {
                 destroy(from, connection);
@@ -226,6 +230,36 @@ final class RdmaOwner implements AutoCloseable {
         }
         cutAt(id, access, end);
         return RdmaFrameDescriptor.encodeOpened(new Opened(rails, grants));
+    }
+
+    /**
+     * Says where a region is and which keys read it, to who holds a handle on a range of it. Nothing is kept of it: what is read so is of
+     * leased ranges, which stay as they are until their leases end, and is judged by its reader.
+     */
+    private byte[] region(UUID from, byte[] payload) {
+        RemoteHandle handle = RdmaRegionFrameDescriptor.decodeAsk(payload);
+        if (closed || gone.test(from)) {
+            throw new MooncakeException(MooncakeException.Code.PEER_REFUSED, "region: the engine or the peer is gone");
+        }
+        Region region = regions.find(handle.region());
+        if (region == null || !region.acquire()) {
+            return known(refused(from, RefusalCause.REGION).status(), null);
+        }
+        try {
+            Open open = new Open(0, false, new long[0], new RemoteHandle[] {handle}, new long[] {handle.length()});
+            RefusalCause cause = check.before(capabilities.verifier(), from, region, new Access(open).claim(0));
+            if (cause != null) {
+                return known(refused(from, cause).status(), null);
+            }
+            PeerRegion known = registrations.readable(region);
+            return known(known == null ? RdmaAccess.NOT_THIS_WAY : TransferStatus.COMPLETED, known);
+        } finally {
+            region.release();
+        }
+    }
+
+    private static byte[] known(TransferStatus status, @Nullable PeerRegion region) {
+        return RdmaRegionFrameDescriptor.encodeKnown(new Known(status, region));
     }
 
     /** The devices at which the access's connections end, each once; none when a connection is unknown. */

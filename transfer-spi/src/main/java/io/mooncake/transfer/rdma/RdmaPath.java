@@ -84,6 +84,12 @@ final class RdmaPath {
         return speed;
     }
 
+    /** What was never measured comes before what is fastest. */
+    double rank() {
+        double now = speed;
+        return now == 0 ? Double.MAX_VALUE : now;
+    }
+
     @Override
     public String toString() {
         return port + " to rail " + wantedRail + (failures == 0 ? "" : ", failed " + failures + " times");

@@ -10,6 +10,7 @@ import io.mooncake.natives.VerbsRegistration;
 import io.mooncake.transfer.internal.Region;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -139,6 +140,22 @@ final class RdmaRegions implements AutoCloseable {
                     keys[i] = set[rails[i / pieces]][first + i % pieces].remoteKey();
                 }
                 return keys;
+            }
+        }
+        return null;
+    }
+
+    /** A region with the keys that read it, of all devices; null when it is not registered, or in too many pieces to say. */
+    synchronized @Nullable PeerRegion readable(Region region) {
+        for (Registered one : all) {
+            long keys = (long) devices.size() * PeerRegion.pieces(region.length(), pieceBytes);
+            if (one.region == region && keys <= RdmaFrameDescriptor.MAX_KEYS) {
+                int[] rails = IntStream.range(0, devices.size()).toArray();
+                int[] read = remoteKeys(region, 0, region.length(), false, rails);
+                return read == null
+                        ? null
+                        : new PeerRegion(
+                                region.id(), region.address(), region.length(), pieceBytes, rails.length, read);
             }
         }
         return null;

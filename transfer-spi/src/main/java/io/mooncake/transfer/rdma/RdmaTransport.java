@@ -34,10 +34,12 @@ import org.slf4j.LoggerFactory;
 /**
  * The RDMA transport, both ends.
  *
- * <p>The calling thread runs its batch in rounds: take queue pairs of all devices that work, open an access over the requests without a
- * status, post and poll until they have moved, close the access. A request is COMPLETED only when the owner confirmed it at the close. A
- * queue pair that breaks is destroyed; the slices that were flushed with it go over the others, or again in the next round over new ones, at
- * most {@link #MAX_BROKEN_ROUNDS} times without a byte that arrives. However a round ends, the device has left the batch's memory.
+ * <p>Reads of leased ranges are READs with keys that are known, judged by their reader ({@link RdmaDirectReads}). Everything else, and what
+ * of them is not as expected, the calling thread moves in rounds: take queue pairs of all devices that work, open an access over the
+ * requests without a status, post and poll until they have moved, close the access. A request is COMPLETED only when the owner confirmed
+ * it at the close. A queue pair that breaks is destroyed; the slices that were flushed with it go over the others, or again in the next
+ * round over new ones, at most {@link #MAX_BROKEN_ROUNDS} times without a byte that arrives. However a round ends, the device has left the
+ * batch's memory.
  */
 public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
     private static final Logger LOG = LoggerFactory.getLogger(RdmaTransport.class);
@@ -58,6 +60,7 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
         thread.setDaemon(true);
         return thread;
     });
+    private final ThreadLocal<RdmaDirectReads> directReads = ThreadLocal.withInitial(RdmaDirectReads::new);
     private final AtomicLong accessNumbers = new AtomicLong();
     private final AtomicInteger running = new AtomicInteger();
     private final LongAdder retriedSlices = new LongAdder();
@@ -143,7 +146,7 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
                     return new Declined("local memory is not registered with the device", false);
                 }
             }
-            Declined declined = rounds(peer, batch, demanded);
+            Declined declined = move(peer, batch, demanded);
             batch.flushDevices();
             return declined;
         } catch (RdmaFailure e) {
@@ -160,10 +163,21 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
         }
     }
 
+    /** Reads of leased ranges directly; the rest, and what of them the owner must judge, by accesses. */
+    private @Nullable Declined move(PeerAddress peer, TransferBatch batch, boolean demanded) throws RdmaFailure {
+        RdmaLink link = link(peer);
+        int wanted = Math.min(connectionsPerPeer * devices.ports().size(), Math.max(1, batch.slices()));
+        if (batch.leased() && batch.verified()) {
+            RdmaDirectReads reads = directReads.get();
+            retriedSlices.add(reads.run(link, batch, wanted, demanded));
+        }
+        return batch.done() ? null : rounds(link, batch, wanted, demanded);
+    }
+
     /** Until all is done, or so many rounds in a row broke without a byte that arrived. */
-    private @Nullable Declined rounds(PeerAddress peer, TransferBatch batch, boolean demanded) throws RdmaFailure {
-        RdmaControl questions = new RdmaControl(control, peer);
-        RdmaLink link = link(peer, questions);
+    private @Nullable Declined rounds(RdmaLink link, TransferBatch batch, int wanted, boolean demanded)
+            throws RdmaFailure {
+        RdmaTeam team = new RdmaTeam();
         BitSet accused = new BitSet();
         List<Integer> elsewhere = new ArrayList<>();
         int broken = 0;
@@ -173,18 +187,15 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
                 if (broken > MAX_BROKEN_ROUNDS) {
                     return new Declined(silent ? "the peer's device does not answer" : "queue pairs break", silent);
                 }
-                int wanted = Math.min(connectionsPerPeer * devices.ports().size(), Math.max(1, batch.slices()));
-                List<RdmaConnection> connections = link.checkOut(
-                        wanted, batch.rdmaRails(), demanded, batch.deadlineNanos(), batch.deadlineStatus());
+                team.gather(link, wanted, demanded, batch);
                 batch.bringBack();
                 RdmaAccess access = RdmaAccess.ofOpen(accessNumbers.incrementAndGet(), batch, accused);
-                RdmaRound round = new RdmaRound(link, questions, batch, access, connections);
                 try {
-                    boolean sound = round.run();
-                    broken = sound || round.movedBytes() > 0 ? 0 : broken + 1;
-                    silent = round.silent();
+                    boolean sound = new RdmaRound(link, batch, access, team).run();
+                    broken = sound || team.movedBytes() > 0 ? 0 : broken + 1;
+                    silent = team.silent();
                 } finally {
-                    retriedSlices.add(round.retriedSlices());
+                    retriedSlices.add(team.retriedSlices());
                     access.notThisWay(elsewhere);
                 }
             }
@@ -197,11 +208,12 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
 
     @Override
     public @Nullable Declined probe(PeerAddress peer, Deadline deadline) {
-        RdmaLink link = link(peer, new RdmaControl(control, peer));
+        RdmaLink link = link(peer);
         long until = System.nanoTime() + deadline.remainingNanos();
+        List<RdmaConnection> taken = new ArrayList<>();
         try {
-            link.checkOut(1, Region.ANY_RAIL, false, until, TransferStatus.TIMEOUT)
-                    .forEach(one -> link.checkIn(one, true));
+            link.checkOut(1, Region.ANY_RAIL, false, until, TransferStatus.TIMEOUT, taken);
+            taken.forEach(one -> link.checkIn(one, true));
             return null;
         } catch (RdmaFailure e) {
             return new Declined(e.isNoWay() ? String.valueOf(e.getMessage()) : "no connection: " + e.status(), true);
@@ -213,10 +225,18 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
         return devices.toString();
     }
 
-    private RdmaLink link(PeerAddress peer, RdmaControl questions) {
-        RdmaLink link = links.computeIfAbsent(
-                peer.incarnation(),
-                id -> new RdmaLink(devices.ports(), connector, questions, connectionsPerPeer, background));
+    private RdmaLink link(PeerAddress peer) {
+        RdmaLink known = links.get(peer.incarnation());
+        RdmaLink link = known != null
+                ? known
+                : links.computeIfAbsent(
+                        peer.incarnation(),
+                        id -> new RdmaLink(
+                                devices.ports(),
+                                connector,
+                                new RdmaControl(control, peer),
+                                connectionsPerPeer,
+                                background));
         if (closed || gone.test(peer.incarnation())) {
             links.remove(peer.incarnation(), link);
             link.close();

@@ -14,6 +14,7 @@ import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Grant;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Open;
 import io.mooncake.transfer.rdma.RdmaFrameDescriptor.Opened;
 import io.mooncake.transfer.rdma.RdmaPort.Endpoint;
+import io.mooncake.transfer.rdma.RdmaRegionFrameDescriptor.Known;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
@@ -38,6 +39,13 @@ final class RdmaFrameDescriptorTest {
                     new Grant(TransferStatus.COMPLETED, 0x7f0000001000L, 4096, 65536, new int[] {0x10, 0x20}),
                     Grant.refused(TransferStatus.STALE_GENERATION))));
 
+    private static final byte[] ASK =
+            RdmaRegionFrameDescriptor.encodeAsk(new RemoteHandle(1, 2, 4096, 8192, false, 77, new byte[] {1, 2, 3}));
+
+    private static final byte[] KNOWN = RdmaRegionFrameDescriptor.encodeKnown(new Known(
+            TransferStatus.COMPLETED,
+            new PeerRegion(7, 0x7f0000001000L, 0x30000, 0x20000, 2, new int[] {0x10, 0x20, 0x30, 0x40})));
+
     @Test
     void encode_connect_isTheFixedLayout() {
         assertThat(HexFormat.of().formatHex(RdmaFrameDescriptor.encodeConnect(new Connect(2, ENDPOINT))))
@@ -57,6 +65,47 @@ final class RdmaFrameDescriptorTest {
         assertThat(HexFormat.of().formatHex(OPENED))
                 .isEqualTo("01" + "01" + "020003" + "0200" + "00" + "00100000007f0000" + "0010000000000000"
                         + "0000010000000000" + "0200" + "10000000" + "20000000" + "01");
+    }
+
+    @Test
+    void encode_regionAsked_isTheFixedLayout() {
+        assertThat(HexFormat.of().formatHex(ASK))
+                .isEqualTo("01" + "01000000" + "0200000000000000" + "0010000000000000" + "0020000000000000" + "00"
+                        + "4d00000000000000" + "03010203");
+        assertThat(RdmaRegionFrameDescriptor.encodeAsk(RdmaRegionFrameDescriptor.decodeAsk(ASK)))
+                .isEqualTo(ASK);
+    }
+
+    @Test
+    void encode_regionKnown_isTheFixedLayout() {
+        assertThat(HexFormat.of().formatHex(KNOWN))
+                .isEqualTo("01" + "00" + "00100000007f0000" + "0000030000000000" + "0000020000000000" + "02" + "0400"
+                        + "10000000" + "20000000" + "30000000" + "40000000");
+        Known known = RdmaRegionFrameDescriptor.decodeKnown(KNOWN, 7);
+        assertThat(RdmaRegionFrameDescriptor.encodeKnown(known)).isEqualTo(KNOWN);
+        PeerRegion region = known.region();
+        assertThat(region.id()).isEqualTo(7);
+        // The second device's key for the second piece, of which half is left.
+        assertThat(region.key(1, 0x28000)).isEqualTo(0x40);
+        assertThat(region.bytesInPiece(0x28000)).isEqualTo(0x18000);
+        assertThatThrownBy(() -> region.key(2, 0)).hasMessageContaining("rail: 2 (expected: below 2)");
+        assertThat(region.contains(0x20000, 0x10000)).isTrue();
+        assertThat(region.contains(0x20000, 0x10001)).isFalse();
+        Known refused = new Known(TransferStatus.STALE_GENERATION, null);
+        assertThat(RdmaRegionFrameDescriptor.decodeKnown(RdmaRegionFrameDescriptor.encodeKnown(refused), 7))
+                .isEqualTo(refused);
+    }
+
+    @Test
+    void decode_regionWhosePiecesAndKeysDiffer_isCorrupt() {
+        for (int wrong : new int[] {10, 18, 26}) {
+            byte[] frame = KNOWN.clone();
+            // Lengths of nothing, or of more pieces than there are keys.
+            Arrays.fill(frame, wrong, wrong + (wrong == 26 ? 1 : 8), (byte) (wrong == 10 ? 0x7f : 0));
+            assertThatThrownBy(() -> RdmaRegionFrameDescriptor.decodeKnown(frame, 1))
+                    .extracting("code")
+                    .isEqualTo(MooncakeException.Code.CORRUPT);
+        }
     }
 
     @Test
@@ -104,6 +153,8 @@ final class RdmaFrameDescriptorTest {
     void decode_cutOrPadded_isCorrupt() {
         assertEveryLengthButTheRightOneIsCorrupt(OPEN, RdmaFrameDescriptor::decodeOpen);
         assertEveryLengthButTheRightOneIsCorrupt(OPENED, RdmaFrameDescriptor::decodeOpened);
+        assertEveryLengthButTheRightOneIsCorrupt(ASK, RdmaRegionFrameDescriptor::decodeAsk);
+        assertEveryLengthButTheRightOneIsCorrupt(KNOWN, frame -> RdmaRegionFrameDescriptor.decodeKnown(frame, 7));
         assertEveryLengthButTheRightOneIsCorrupt(
                 RdmaFrameDescriptor.encodeConnect(new Connect(0, ENDPOINT)), RdmaFrameDescriptor::decodeConnect);
         assertEveryLengthButTheRightOneIsCorrupt(
@@ -136,7 +187,9 @@ final class RdmaFrameDescriptorTest {
                 RdmaFrameDescriptor::decodeConnected,
                 RdmaFrameDescriptor::decodeClose,
                 RdmaFrameDescriptor::decodeClosed,
-                RdmaFrameDescriptor::decodeHangUp);
+                RdmaFrameDescriptor::decodeHangUp,
+                RdmaRegionFrameDescriptor::decodeAsk,
+                frame -> RdmaRegionFrameDescriptor.decodeKnown(frame, 1));
         int rounds = Boolean.getBoolean("mooncake.long") ? 2_000_000 : 50_000;
         for (int round = 0; round < rounds; round++) {
             byte[] frame;
@@ -147,7 +200,7 @@ final class RdmaFrameDescriptorTest {
                     frame[0] = 1;
                 }
             } else {
-                frame = (random.nextBoolean() ? OPEN : OPENED).clone();
+                frame = List.of(OPEN, OPENED, ASK, KNOWN).get(random.nextInt(4)).clone();
                 frame[random.nextInt(frame.length)] ^= (byte) (1 << random.nextInt(8));
             }
             try {

@@ -18,7 +18,7 @@ public final class RdmaFrameFuzzTest {
 
     /** Entry of a coverage-guided fuzzer. */
     public static void fuzzerTestOneInput(byte[] input) {
-        FuzzCorpus.choose(input, RdmaFrameFuzzTest::connect, RdmaFrameFuzzTest::access);
+        FuzzCorpus.choose(input, RdmaFrameFuzzTest::connect, RdmaFrameFuzzTest::access, RdmaFrameFuzzTest::region);
     }
 
     private static void connect(byte[] data) {
@@ -35,6 +35,12 @@ public final class RdmaFrameFuzzTest {
                 data,
                 bytes -> java.util.Optional.ofNullable(RdmaFrameDescriptor.decodeOpened(bytes)),
                 grants -> RdmaFrameDescriptor.encodeOpened(grants.orElse(null)));
+    }
+
+    private static void region(byte[] data) {
+        requireStable(data, RdmaRegionFrameDescriptor::decodeAsk, RdmaRegionFrameDescriptor::encodeAsk);
+        requireStable(
+                data, bytes -> RdmaRegionFrameDescriptor.decodeKnown(bytes, 1), RdmaRegionFrameDescriptor::encodeKnown);
     }
 
     private static <T> void requireStable(byte[] data, Function<byte[], T> decode, Function<T, byte[]> encode) {

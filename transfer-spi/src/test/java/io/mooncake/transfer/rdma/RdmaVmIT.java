@@ -39,12 +39,15 @@ final class RdmaVmIT {
             "io.mooncake.transfer.RdmaTransferOnDevice",
             "io.mooncake.transfer.RdmaSafetyCheckOnDevice",
             "io.mooncake.transfer.RdmaPathsOnDevice",
+            "io.mooncake.transfer.RdmaLeaseOnDevice",
+            "io.mooncake.transfer.RdmaCostOnDevice",
             "io.mooncake.transfer.RdmaFaultOnDevice");
 
     private static final List<String> OTHERS = List.of(
             VerbsOnDevice.class.getName(),
             "io.mooncake.transfer.RdmaRevocationOnDevice",
             "io.mooncake.transfer.RdmaAbuseOnDevice",
+            "io.mooncake.transfer.RdmaDirectReadOnDevice",
             "io.mooncake.transfer.RdmaRailsOnDevice",
             "io.mooncake.transfer.RdmaLimitOnDevice");
 
