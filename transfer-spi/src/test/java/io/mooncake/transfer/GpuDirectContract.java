@@ -37,6 +37,11 @@ abstract class GpuDirectContract extends GpuContract {
     }
 
     @Override
+    boolean leasedReadsSeeGenerations() {
+        return false;
+    }
+
+    @Override
     long read(TransferStatistics statistics) {
         return statistics.readRdma();
     }
