@@ -102,6 +102,7 @@ final class LocalTransferEngine implements TransferEngine {
             sockets.close();
             throw e;
         }
+        paths.tell(matrix::failed);
         this.regionRails = new RegionRails(topology, localRails, paths.rdmaDevices());
         this.transfers =
                 new Transfers(regions, checks, paths, gpu, matrix, config.connectionsPerPeer(), this::requireOpen);

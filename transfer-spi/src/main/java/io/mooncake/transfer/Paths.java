@@ -12,6 +12,7 @@ import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.LocalTransport;
 import io.mooncake.transfer.internal.NetworkTransport;
 import io.mooncake.transfer.internal.PeerConduct;
+import io.mooncake.transfer.internal.RailListener;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -229,6 +230,14 @@ final class Paths {
                 throw e;
             }
             LOG.info("Region {} is not reached by RDMA: {}", region.id(), e.getMessage());
+        }
+    }
+
+    /** Says who hears of rails that fail; before the first transfer. */
+    void tell(RailListener listener) {
+        tcp.tell(listener);
+        if (rdma != null) {
+            rdma.tell(listener);
         }
     }
 

@@ -272,7 +272,7 @@ public interface TransferEngine extends AutoCloseable {
 
     /**
      * Round trip and bandwidth to peers as this engine's own calls measured them, whatever way they took; ranks the sources of a block. Calls that
-     * run behind tickets count too. Rail 0 stands for all rails of a peer.
+     * run behind tickets count too. A row for each TCP rail, RDMA device and memory in common that transfers went by.
      */
     io.mooncake.transfer.topology.PathMatrix pathMatrix();
 

@@ -11,8 +11,10 @@ import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.Staging;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.topology.PathMatrix;
+import io.mooncake.transfer.topology.RailNumber;
 import java.util.Arrays;
 import java.util.List;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -184,7 +186,19 @@ final class Transfers {
         long began = timed ? System.nanoTime() : 0;
         execute(peer, workspace);
         if (timed && batch.completed()) {
-            matrix.observe(peer.incarnation(), 0, bytes, System.nanoTime() - began);
+            observe(peer.incarnation(), batch, bytes, System.nanoTime() - began);
+        }
+    }
+
+    /** A small batch that went by one rail measures its round trip, a large one the bandwidth of each rail that it went by. */
+    private void observe(UUID peer, TransferBatch batch, long bytes, long nanos) {
+        for (int rail = 0; rail < RailNumber.COUNT; rail++) {
+            long moved = batch.railBytes(rail);
+            if (moved == bytes) {
+                matrix.observe(peer, rail, bytes, nanos);
+            } else if (moved > 0 && bytes >= PathMatrix.LARGE_BYTES) {
+                matrix.observeShare(peer, rail, moved, nanos);
+            }
         }
     }
 

@@ -30,7 +30,12 @@ public final class ConfigurationNames {
             new Option("transferProtocol", "protocol", "auto", "auto, tcp, shm, rdma", false),
             new Option("connectionsPerPeer", "connections", "2", "1..64", false),
             new Option("rails", "addresses", "empty", "0..7 addresses of this machine", false),
-            new Option("rdmaDevice", "devices", "all active ones", "up to 8 names, separated by commas", false),
+            new Option(
+                    "rdmaDevice",
+                    "devices",
+                    "active ones that memory prefers",
+                    "up to 8 names, separated by commas",
+                    false),
             new Option("rdmaPort", "port of the device", "1", "1..255", false),
             new Option("rdmaGidIndex", "index", "-1", "-1..255", false),
             new Option("tlsKeyStore", "file", "none", "PKCS 12 file with a key", false),

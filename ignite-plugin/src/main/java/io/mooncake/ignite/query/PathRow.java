@@ -6,26 +6,39 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.transfer.PathReport;
+import io.mooncake.transfer.topology.PathMatrix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
 
 /**
- * A row of {@code SYS.MOONCAKE_PATHS}: how this node's transfers to one other node go, and why not better. The first question probes a
- * peer that was not used yet.
+ * A row of {@code SYS.MOONCAKE_PATHS}: how this node's transfers to one other node go, why not better, and what was measured of one rail to
+ * it; a row a rail, one without a rail where nothing was measured. The first question probes a peer that was not used yet.
  *
  * @param member the peer
  * @param reads the way of reads, or UNKNOWN
  * @param writes the way of writes, or UNKNOWN
  * @param over devices of the way over the network; empty when there is nothing to tell
  * @param reason why it is no better way; empty when there is none
+ * @param rail {@code tcp 0}, {@code rdma 1}, {@code memory}; empty when nothing was measured
+ * @param roundTripMicros of a small transfer; 0 when not measured
+ * @param bytesPerSecond of large transfers; 0 when not measured
  */
-public record PathRow(Member member, String reads, String writes, String over, String reason) {
+public record PathRow(
+        Member member,
+        String reads,
+        String writes,
+        String over,
+        String reason,
+        String rail,
+        double roundTripMicros,
+        long bytesPerSecond) {
     static final String VIEW = "mooncake.paths";
     static final String DESCRIPTION = "How this node's transfers to other nodes go, and why.";
     private static final String NODE = "nodeId";
     private static final String UNKNOWN = "UNKNOWN";
+    private static final double NANOS_A_MICRO = 1e3;
     private static final long ONE_PEER_MILLIS = 1_000;
     private static final long ALL_PEERS_MILLIS = 3_000;
 
@@ -33,24 +46,46 @@ public record PathRow(Member member, String reads, String writes, String over, S
     static Iterable<PathRow> rows(NodeServices services, Map<String, Object> filter) {
         Object wanted = filter.get(NODE);
         Deadline all = Deadline.ofMillis(ALL_PEERS_MILLIS);
+        List<PathMatrix.Entry> measured = services.engine().pathMatrix().entries();
         List<PathRow> rows = new ArrayList<>();
         for (Member member : services.members().all()) {
             if (!member.local() && (wanted == null || member.nodeId().toString().equals(wanted.toString()))) {
-                rows.add(ask(services, member, all));
+                PathRow path = ask(services, member, all);
+                List<PathRow> rails = measured.stream()
+                        .filter(one -> one.peer().equals(member.address().incarnation()))
+                        .map(path::over)
+                        .toList();
+                rows.addAll(rails.isEmpty() ? List.of(path) : rails);
             }
         }
         return rows;
     }
 
+    private PathRow over(PathMatrix.Entry measured) {
+        return new PathRow(
+                member,
+                reads,
+                writes,
+                over,
+                reason,
+                measured.railName(),
+                measured.roundTripNanos() / NANOS_A_MICRO,
+                measured.bytesPerSecond());
+    }
+
+    private static PathRow unmeasured(Member member, String reads, String writes, String over, String reason) {
+        return new PathRow(member, reads, writes, over, reason, "", 0, 0);
+    }
+
     private static PathRow ask(NodeServices services, Member member, Deadline all) {
         if (all.expired()) {
-            return new PathRow(member, UNKNOWN, UNKNOWN, "", "not asked, other nodes took too long");
+            return unmeasured(member, UNKNOWN, UNKNOWN, "", "not asked, other nodes took too long");
         }
         try {
             PathReport report = services.engine().path(member.address(), Deadline.ofMillis(ONE_PEER_MILLIS));
-            return new PathRow(member, report.reads().name(), report.writes().name(), report.over(), report.reason());
+            return unmeasured(member, report.reads().name(), report.writes().name(), report.over(), report.reason());
         } catch (MooncakeException e) {
-            return new PathRow(member, UNKNOWN, UNKNOWN, "", String.valueOf(e.getMessage()));
+            return unmeasured(member, UNKNOWN, UNKNOWN, "", String.valueOf(e.getMessage()));
         }
     }
 
@@ -58,7 +93,7 @@ public record PathRow(Member member, String reads, String writes, String over, S
     static final class Walker implements SystemViewRowAttributeWalker<PathRow> {
         @Override
         public int count() {
-            return 7;
+            return 10;
         }
 
         /** At least one, or Ignite's H2 engine does not make the view. */
@@ -76,6 +111,9 @@ public record PathRow(Member member, String reads, String writes, String over, S
             visitor.accept(4, "writes", String.class);
             visitor.accept(5, "network", String.class);
             visitor.accept(6, "reason", String.class);
+            visitor.accept(7, "rail", String.class);
+            visitor.accept(8, "roundTripMicros", double.class);
+            visitor.accept(9, "bytesPerSecond", long.class);
         }
 
         @Override
@@ -87,6 +125,9 @@ public record PathRow(Member member, String reads, String writes, String over, S
             visitor.accept(4, "writes", String.class, row.writes());
             visitor.accept(5, "network", String.class, row.over());
             visitor.accept(6, "reason", String.class, row.reason());
+            visitor.accept(7, "rail", String.class, row.rail());
+            visitor.acceptDouble(8, "roundTripMicros", row.roundTripMicros());
+            visitor.acceptLong(9, "bytesPerSecond", row.bytesPerSecond());
         }
     }
 }

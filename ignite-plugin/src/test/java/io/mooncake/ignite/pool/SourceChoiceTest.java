@@ -69,6 +69,20 @@ final class SourceChoiceTest {
     }
 
     @Test
+    void best_equalRuns_isThePeerWhoseRailsCarryMoreTogether() {
+        measured(B, 5_000_000);
+        for (int rail = 0; rail < 3; rail++) {
+            matrix.observe(A, rail, 64, 100_000);
+            matrix.observe(A, rail, BLOCK, 8_000_000);
+        }
+        SourceChoice choice = choice(Locality.Closeness.SAME_RACK, Locality.Closeness.SAME_RACK);
+        assertThat(choice.best(List.of(new Run(B, 2), new Run(A, 2)))).contains(new Run(A, 2));
+        matrix.failed(A, 1);
+        matrix.failed(A, 2);
+        assertThat(choice.best(List.of(new Run(B, 2), new Run(A, 2)))).contains(new Run(B, 2));
+    }
+
+    @Test
     void best_nothingMeasured_isTheNearerPeer() {
         SourceChoice choice = choice(Locality.Closeness.ELSEWHERE, Locality.Closeness.SAME_RACK);
         assertThat(choice.best(List.of(new Run(A, 2), new Run(B, 2)))).contains(new Run(B, 2));

@@ -4,8 +4,10 @@ package io.mooncake.transfer.internal;
 import io.mooncake.transfer.PublishedGuard;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.topology.RailNumber;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -50,6 +52,8 @@ public final class TransferBatch {
     private int openRequests;
 
     private long mappedBytes;
+    /** Verified, by rail. */
+    private final long[] railBytes = new long[RailNumber.COUNT];
     /** Of requests that have no status. */
     private long totalBytes;
 
@@ -80,6 +84,8 @@ public final class TransferBatch {
         /** The local end proper, where it lies on a device and the slice is staged; else 0. */
         private long deviceAddress;
 
+        private int rail;
+
         /** The remote range that it is a part of. */
         public RemoteHandle handle() {
             RemoteHandle present = handle;
@@ -108,6 +114,11 @@ public final class TransferBatch {
             return localAddress;
         }
 
+        /** Says by which rail it goes; else it counts as memory that both ends reach. */
+        public void goesBy(int number) {
+            rail = number;
+        }
+
         private void copyFrom(Slice other) {
             request = other.request;
             offset = other.offset;
@@ -115,6 +126,7 @@ public final class TransferBatch {
             handle = other.handle;
             localAddress = other.localAddress;
             deviceAddress = other.deviceAddress;
+            rail = other.rail;
         }
     }
 
@@ -196,6 +208,7 @@ public final class TransferBatch {
         totalBytes = total;
         pendingBytes = total;
         mappedBytes = 0;
+        Arrays.fill(railBytes, 0);
         sliceBytes = sliceBytes(total, sharing);
     }
 
@@ -584,6 +597,7 @@ public final class TransferBatch {
         slice.handle = handles[request];
         slice.localAddress = localAddresses[request] + from;
         slice.deviceAddress = 0;
+        slice.rail = RailNumber.MEMORY;
     }
 
     private int sliceLength(int request, int most) {
@@ -621,6 +635,7 @@ public final class TransferBatch {
 
     private synchronized void complete(Slice slice) {
         missingBytes[slice.request] -= slice.length;
+        railBytes[slice.rail] += slice.length;
         if (statuses[slice.request] == null) {
             pendingBytes -= slice.length;
         }
@@ -687,6 +702,11 @@ public final class TransferBatch {
     /** Bytes that came without the owner's program; call it when the transport has returned. */
     public long copiedBytes() {
         return mappedBytes;
+    }
+
+    /** Bytes that arrived over a rail, by its {@link RailNumber}; call it when the transport has returned. */
+    public synchronized long railBytes(int rail) {
+        return railBytes[rail];
     }
 
     /** Keeps a slice for another transport; {@link #bringBack} offers it again. */

@@ -9,6 +9,7 @@ import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.MovingView;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.internal.TransferBatch.Slice;
+import io.mooncake.transfer.topology.RailNumber;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -128,6 +129,7 @@ final class RdmaConnection {
             for (int i = 0; i < SLOTS; i++) {
                 Slot slot = slots[i];
                 if (!slot.used && i < window && reach.take(batch, slot.slice)) {
+                    slot.slice.goesBy(RailNumber.ofRdma(path.port().index()));
                     slot.used = true;
                     slot.posted = 0;
                     slot.arrived = 0;

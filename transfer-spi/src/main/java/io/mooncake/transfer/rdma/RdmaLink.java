@@ -2,12 +2,14 @@
 package io.mooncake.transfer.rdma;
 
 import io.mooncake.transfer.TransferStatus;
+import io.mooncake.transfer.topology.RailNumber;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +31,7 @@ final class RdmaLink {
     private final RdmaConnector connector;
     private final RdmaControl control;
     private final PeerRegions regions;
+    private final IntConsumer failing;
     private final int maxConnections;
     private final ScheduledExecutorService background;
     private final List<RailSet> sets = new ArrayList<>();
@@ -56,16 +59,21 @@ final class RdmaLink {
         }
     }
 
-    /** @param maxConnections of each path */
+    /**
+     * @param failing hears the {@link RailNumber} of each path that fails
+     * @param maxConnections of each path
+     */
     RdmaLink(
             List<RdmaPort> ports,
             RdmaConnector connector,
             RdmaControl control,
+            IntConsumer failing,
             int maxConnections,
             ScheduledExecutorService background) {
         this.connector = connector;
         this.control = control;
         this.regions = new PeerRegions(control);
+        this.failing = failing;
         this.maxConnections = maxConnections;
         this.background = background;
         ports.forEach(port -> sets.add(new RailSet(new RdmaPath(port))));
@@ -247,6 +255,7 @@ final class RdmaLink {
 
     /** A connection of that path broke, or could not be made: the idle ones are no better. */
     void failed(RdmaPath path) {
+        failing.accept(RailNumber.ofRdma(path.port().index()));
         synchronized (this) {
             drop(setOf(path), setOf(path).idle);
         }
@@ -308,6 +317,7 @@ final class RdmaLink {
 
     /** That port of ours carries nothing any more: its connections are broken, and their batches go on over others. */
     synchronized void portDown(RdmaPort port) {
+        failing.accept(RailNumber.ofRdma(port.index()));
         RailSet set = sets.get(port.index());
         drop(set, set.idle);
         for (RdmaConnection one : busy) {

@@ -12,6 +12,7 @@ import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.OptionalTransport;
 import io.mooncake.transfer.internal.PeerConduct;
+import io.mooncake.transfer.internal.RailListener;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -64,6 +65,7 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
     private final AtomicLong accessNumbers = new AtomicLong();
     private final AtomicInteger running = new AtomicInteger();
     private final LongAdder retriedSlices = new LongAdder();
+    private volatile RailListener listener = RailListener.NONE;
     private volatile boolean closed;
 
     /**
@@ -93,6 +95,11 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
         owner.serve(control);
         watch();
         LOG.info("RDMA over {}", devices);
+    }
+
+    /** Says who hears of devices that fail towards a peer; before the first transfer. */
+    public void tell(RailListener hearing) {
+        listener = hearing;
     }
 
     /** Registers a region with the device; before it is used. */
@@ -235,6 +242,7 @@ public final class RdmaTransport implements OptionalTransport, GpuMemory.Card {
                                 devices.ports(),
                                 connector,
                                 new RdmaControl(control, peer),
+                                rail -> listener.failed(id, rail),
                                 connectionsPerPeer,
                                 background));
         if (closed || gone.test(peer.incarnation())) {

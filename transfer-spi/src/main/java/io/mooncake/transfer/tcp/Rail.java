@@ -2,6 +2,7 @@
 package io.mooncake.transfer.tcp;
 
 import io.mooncake.transfer.RailStatistics;
+import io.mooncake.transfer.topology.RailNumber;
 import java.net.InetAddress;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -30,6 +31,8 @@ final class Rail {
     final int index;
     /** Of the address here, among the engine's own. */
     final int localBit;
+    /** In the matrix of paths. */
+    final int number;
 
     final String host;
     final @Nullable InetAddress from;
@@ -55,6 +58,7 @@ final class Rail {
     Rail(int index, int localBit, String host, @Nullable InetAddress from) {
         this.index = index;
         this.localBit = localBit;
+        this.number = RailNumber.ofTcp(index);
         this.host = host;
         this.from = from;
     }

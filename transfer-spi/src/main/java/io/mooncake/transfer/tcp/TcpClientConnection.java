@@ -263,6 +263,7 @@ final class TcpClientConnection extends WatchedChannel {
             if (!take(batch, leader, slice)) {
                 break;
             }
+            slice.goesBy(rail.number);
             sent++;
             outstanding += slice.length();
             TcpFrameDescriptor.putRequest(

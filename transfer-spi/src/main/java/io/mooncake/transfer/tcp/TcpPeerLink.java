@@ -5,6 +5,7 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.RailStatistics;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Quietly;
+import io.mooncake.transfer.internal.RailListener;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.TransferBatch;
 import java.net.InetAddress;
@@ -38,6 +39,7 @@ final class TcpPeerLink {
     private final ReceiveCredits credits;
     private final Rail[] rails;
     private final Breaker breaker = new Breaker();
+    private volatile RailListener listener = RailListener.NONE;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -74,6 +76,11 @@ final class TcpPeerLink {
 
     PeerAddress peer() {
         return peer;
+    }
+
+    /** Who hears of rails that fail. */
+    void tell(RailListener hearing) {
+        listener = hearing;
     }
 
     Breaker breaker() {
@@ -342,6 +349,7 @@ final class TcpPeerLink {
             return;
         }
         rail.failures.increment();
+        listener.failed(peer.incarnation(), rail.number);
         rail.rest(System.nanoTime());
         // They went the same way; whoever uses the others finds out by itself.
         rail.open -= rail.idle.size();

@@ -7,6 +7,7 @@ import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Quietly;
+import io.mooncake.transfer.internal.RailListener;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
@@ -40,6 +41,7 @@ public final class TcpTransport implements Transport {
     private final ReceiveCredits credits = new ReceiveCredits(ReceiveCredits.BYTES);
     private final Helpers helpers = new Helpers(TcpTransport::help);
     private final LinkMonitor monitor = new LinkMonitor(links.values());
+    private volatile RailListener listener = RailListener.NONE;
     private volatile boolean closed;
 
     /**
@@ -61,6 +63,11 @@ public final class TcpTransport implements Transport {
         this.gone = gone;
         this.connectionsPerPeer = connectionsPerPeer;
         this.rails = rails;
+    }
+
+    /** Says who hears of rails that fail; before the first transfer. */
+    public void tell(RailListener hearing) {
+        listener = hearing;
     }
 
     /** Serves an authenticated channel on the calling thread until it ends. */
@@ -122,6 +129,7 @@ public final class TcpTransport implements Transport {
         if (link == null) {
             link = links.computeIfAbsent(
                     peer.incarnation(), id -> new TcpPeerLink(sockets, peer, rails, connectionsPerPeer, credits));
+            link.tell(listener);
             if (closed || gone.contains(peer.incarnation())) {
                 links.remove(peer.incarnation(), link);
                 link.close();

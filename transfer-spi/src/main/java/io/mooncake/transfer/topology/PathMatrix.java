@@ -14,8 +14,12 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * Round trip and bandwidth to each peer over each rail, as transfers measured them, and from that how long a transfer will take.
  *
  * <p>A transfer of at most {@value #SMALL_BYTES} bytes measures the round trip, one of at least {@value #LARGE_BYTES} the bandwidth: what is
- * left of its time. New values count for an eighth. A peer without measurements is expected to be like the measured ones that are as near,
- * else as a network of that reach commonly is.
+ * left of its time; where it went by several rails, each is credited with its share. New values count for an eighth. A rail that fails is
+ * unmeasured again. A peer without measurements is expected to be like the measured ones that are as near, else as a network of that reach
+ * commonly is.
+ *
+ * <p>The rails of one kind ({@link RailNumber}) carry a transfer together, so a peer's bandwidth is their sum and its round trip that of the
+ * best; kinds take turns, so what counts is the kind that was measured last.
  *
  * <p>Threading: safe for all threads; observations may overwrite each other, so now and then one is lost. {@link #observe} of a known peer
  * allocates nothing.
@@ -27,8 +31,8 @@ public final class PathMatrix {
     /** Smallest transfer that measures bandwidth. */
     public static final long LARGE_BYTES = 256 << 10;
 
-    /** Rails a peer. */
-    public static final int MAX_RAILS = 16;
+    /** Rails a peer, numbered by {@link RailNumber}. */
+    public static final int MAX_RAILS = RailNumber.COUNT;
 
     private static final int WEIGHT = 8;
     private static final long NANOS = 1_000_000_000L;
@@ -38,6 +42,8 @@ public final class PathMatrix {
     /** Two words a rail: nanoseconds of a round trip, bytes a second; 0 is unmeasured. */
     private static final class Row {
         private final AtomicLongArray words = new AtomicLongArray(2 * MAX_RAILS);
+        /** First rail of the kind that was measured last. */
+        private volatile int kind;
 
         long roundTripNanos(int rail) {
             return words.get(2 * rail);
@@ -48,22 +54,39 @@ public final class PathMatrix {
         }
 
         void mix(int word, long value) {
+            kind = RailNumber.firstOfKind(word / 2);
             long old = words.get(word);
             words.set(word, Math.max(1, old == 0 ? value : old + (value - old) / WEIGHT));
         }
 
+        /** Of the kind measured last; of any where that kind has none. */
         long bestRoundTrip() {
+            int first = kind;
+            long best = bestRoundTrip(first, first + RailNumber.MAX_OF_KIND);
+            return best == 0 ? bestRoundTrip(0, MAX_RAILS) : best;
+        }
+
+        private long bestRoundTrip(int from, int to) {
             long best = 0;
-            for (int rail = 0; rail < MAX_RAILS; rail++) {
+            for (int rail = from; rail < Math.min(to, MAX_RAILS); rail++) {
                 long one = roundTripNanos(rail);
                 best = best == 0 || (one > 0 && one < best) ? one : best;
             }
             return best;
         }
 
+        /** Sum of the rails of the kind measured last; of the best kind where that has none. */
         long bytesPerSecond() {
+            long sum = sum(kind);
+            for (int first = 0; first < MAX_RAILS && sum == 0; first += RailNumber.MAX_OF_KIND) {
+                sum = Math.max(sum, sum(first));
+            }
+            return sum;
+        }
+
+        private long sum(int first) {
             long sum = 0;
-            for (int rail = 0; rail < MAX_RAILS; rail++) {
+            for (int rail = first; rail < Math.min(first + RailNumber.MAX_OF_KIND, MAX_RAILS); rail++) {
                 sum += bytesPerSecond(rail);
             }
             return sum;
@@ -74,11 +97,16 @@ public final class PathMatrix {
      * What is known of one rail to one peer.
      *
      * @param peer incarnation
-     * @param rail its number
+     * @param rail its {@link RailNumber}
      * @param roundTripNanos time of a small transfer; 0: not measured
      * @param bytesPerSecond 0: not measured
      */
-    public record Entry(UUID peer, int rail, long roundTripNanos, long bytesPerSecond) {}
+    public record Entry(UUID peer, int rail, long roundTripNanos, long bytesPerSecond) {
+        /** The rail for people, see {@link RailNumber#name}. */
+        public String railName() {
+            return RailNumber.name(rail);
+        }
+    }
 
     /**
      * A peer and how near it is.
@@ -94,18 +122,47 @@ public final class PathMatrix {
      * @param rail 0..{@value #MAX_RAILS} - 1; others are not counted
      */
     public void observe(UUID peer, int rail, long bytes, long nanos) {
-        if (rail < 0 || rail >= MAX_RAILS || bytes < 1 || nanos < 1) {
-            return;
+        if (sound(rail, bytes, nanos)) {
+            if (bytes <= SMALL_BYTES) {
+                row(peer).mix(2 * rail, nanos);
+            } else if (bytes >= LARGE_BYTES) {
+                mixSpeed(row(peer), rail, bytes, nanos);
+            }
         }
+    }
+
+    /**
+     * A transfer that went by several rails and took {@code nanos} moved {@code bytes} of its bytes over {@code rail}. Shares of at most
+     * {@value #SMALL_BYTES} bytes say nothing.
+     *
+     * @param rail 0..{@value #MAX_RAILS} - 1; others are not counted
+     */
+    public void observeShare(UUID peer, int rail, long bytes, long nanos) {
+        if (sound(rail, bytes, nanos) && bytes > SMALL_BYTES) {
+            mixSpeed(row(peer), rail, bytes, nanos);
+        }
+    }
+
+    private static boolean sound(int rail, long bytes, long nanos) {
+        return rail >= 0 && rail < MAX_RAILS && bytes >= 1 && nanos >= 1;
+    }
+
+    private Row row(UUID peer) {
         Row row = rows.get(peer);
-        if (row == null) {
-            row = rows.computeIfAbsent(peer, id -> new Row());
-        }
-        if (bytes <= SMALL_BYTES) {
-            row.mix(2 * rail, nanos);
-        } else if (bytes >= LARGE_BYTES) {
-            long moving = Math.max(nanos / 2, nanos - row.roundTripNanos(rail));
-            row.mix(2 * rail + 1, (long) ((double) bytes * NANOS / moving));
+        return row == null ? rows.computeIfAbsent(peer, id -> new Row()) : row;
+    }
+
+    private static void mixSpeed(Row row, int rail, long bytes, long nanos) {
+        long moving = Math.max(1, Math.max(nanos / 2, nanos - row.roundTripNanos(rail)));
+        row.mix(2 * rail + 1, (long) ((double) bytes * NANOS / moving));
+    }
+
+    /** That rail failed: it is not counted upon until it is measured again. */
+    public void failed(UUID peer, int rail) {
+        Row row = rows.get(peer);
+        if (row != null && rail >= 0 && rail < MAX_RAILS) {
+            row.words.set(2 * rail, 0);
+            row.words.set(2 * rail + 1, 0);
         }
     }
 

@@ -79,6 +79,54 @@ final class PathMatrixTest {
     }
 
     @Test
+    void observeShare_severalRails_eachIsCreditedWithItsOwn() {
+        matrix.observeShare(FAR, RailNumber.ofTcp(0), 3_000_000, 1_000_000);
+        matrix.observeShare(FAR, RailNumber.ofTcp(1), 1_000_000, 1_000_000);
+        matrix.observeShare(FAR, RailNumber.ofTcp(2), PathMatrix.SMALL_BYTES, 1_000_000);
+        assertThat(matrix.entries())
+                .containsExactly(
+                        new PathMatrix.Entry(FAR, 0, 0, 3_000_000_000L),
+                        new PathMatrix.Entry(FAR, 1, 0, 1_000_000_000L));
+        assertThat(matrix.entries()).extracting(PathMatrix.Entry::railName).containsExactly("tcp 0", "tcp 1");
+        // Four gigabytes a second together.
+        assertThat((double) matrix.estimateNanos(FAR, Closeness.SAME_RACK, 4_000_000_000L))
+                .isCloseTo(1e9, within(1e6));
+    }
+
+    @Test
+    void failed_oneOfTwoRails_isNotCountedUponUntilMeasuredAgain() {
+        matrix.observeShare(FAR, 0, 1_000_000, 1_000_000);
+        matrix.observeShare(FAR, 1, 1_000_000, 1_000_000);
+        long both = matrix.estimateNanos(FAR, Closeness.SAME_RACK, 1_000_000_000L);
+        matrix.failed(FAR, 1);
+        assertThat((double) matrix.estimateNanos(FAR, Closeness.SAME_RACK, 1_000_000_000L))
+                .isCloseTo(2.0 * both, within(0.01 * both));
+        assertThat(matrix.entries()).hasSize(1);
+        matrix.observeShare(FAR, 1, 1_000_000, 1_000_000);
+        assertThat(matrix.estimateNanos(FAR, Closeness.SAME_RACK, 1_000_000_000L))
+                .isEqualTo(both);
+        matrix.failed(NEW, 0);
+        assertThat(matrix.entries()).extracting(PathMatrix.Entry::peer).containsOnly(FAR);
+    }
+
+    @Test
+    void estimate_peerThatFellBackToTcp_isByTheKindMeasuredLast() {
+        for (int device = 0; device < 2; device++) {
+            matrix.observe(FAR, RailNumber.ofRdma(device), 1 << 10, 5_000);
+            matrix.observe(FAR, RailNumber.ofRdma(device), 1 << 20, 100_000);
+        }
+        assertThat(matrix.estimateNanos(FAR, Closeness.SAME_RACK, 1 << 20)).isLessThan(100_000);
+        matrix.observe(FAR, RailNumber.ofTcp(0), 1 << 20, 2_000_000);
+        assertThat(matrix.estimateNanos(FAR, Closeness.SAME_RACK, 1 << 20)).isGreaterThan(1_900_000);
+        matrix.observe(FAR, RailNumber.ofRdma(0), 1 << 20, 100_000);
+        assertThat(matrix.estimateNanos(FAR, Closeness.SAME_RACK, 1 << 20)).isLessThan(100_000);
+        matrix.observe(FAR, RailNumber.MEMORY, 1 << 20, 300_000);
+        assertThat(matrix.entries())
+                .extracting(PathMatrix.Entry::railName)
+                .containsExactly("tcp 0", "rdma 0", "rdma 1", "memory");
+    }
+
+    @Test
     void observe_nonsense_countsForNothing() {
         matrix.observe(NEAR, -1, 1, 1);
         matrix.observe(NEAR, PathMatrix.MAX_RAILS, 1, 1);
