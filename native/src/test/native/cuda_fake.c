@@ -29,6 +29,7 @@
 #define SPACE_BYTES (1ULL << 30)
 #define GRAIN_BYTES (64ULL << 10)
 #define POISON 0xDD
+#define WAIT_STEP_MILLIS 5
 
 enum { SUCCESS = 0, INVALID = 1, NO_MEMORY = 2, NOT_INITIALIZED = 3, BAD_CONTEXT = 201, BAD_HANDLE = 400, UNSUPPORTED = 801 };
 
@@ -408,13 +409,13 @@ int cuStreamDestroy_v2(void *handle) {
 int cuStreamSynchronize(void *handle) {
     int device = 0;
     int code = begin("cuStreamSynchronize", &device);
-    int millis = slow_millis;
-    end(0);
-    if (millis > 0) {
-        struct timespec pause = {millis / 1000, millis % 1000 * 1000000L};
+    /* In steps, so that a wait ends when it is told to. */
+    for (int waited = 0; waited < slow_millis; waited += WAIT_STEP_MILLIS) {
+        struct timespec pause = {0, WAIT_STEP_MILLIS * 1000000L};
+        end(0);
         nanosleep(&pause, NULL);
+        pthread_mutex_lock(&lock);
     }
-    pthread_mutex_lock(&lock);
     run(handle, code != 0);
     return end(code);
 }

@@ -66,7 +66,7 @@ public final class FakeCuda {
 
     private static native void healAll();
 
-    /** How long each wait for a stream takes at least. */
+    /** How long each wait for a stream takes at least, those under way too. */
     public static native void slowWaits(int millis);
 
     public static Held held() {

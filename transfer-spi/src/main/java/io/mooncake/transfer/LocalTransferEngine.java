@@ -209,7 +209,7 @@ final class LocalTransferEngine implements TransferEngine {
             regionRails.place(region);
             paths.register(region);
         } catch (RuntimeException e) {
-            regions.unregister(region.id(), paths::cut);
+            regions.unregister(region.id(), this::cut);
             throw e;
         }
         return region;
@@ -287,11 +287,17 @@ final class LocalTransferEngine implements TransferEngine {
     public void unregisterMemory(int region) {
         paths.retract(region);
         Region ending = regions.find(region);
-        regions.unregister(region, paths::cut);
+        regions.unregister(region, this::cut);
         if (ending != null) {
             paths.deregister(ending);
             gpu.release(ending);
         }
+    }
+
+    /** The region's transfers are to end, those that have not begun too. */
+    private void cut(Region region) {
+        gpu.cut();
+        paths.cut(region);
     }
 
     @Override
@@ -467,7 +473,7 @@ final class LocalTransferEngine implements TransferEngine {
         paths.closeTransports();
         control.close();
         for (Region region : regions.all()) {
-            regions.unregister(region.id(), paths::cut);
+            regions.unregister(region.id(), this::cut);
         }
         gpu.close();
         paths.releaseDevice();

@@ -4,78 +4,76 @@ package io.mooncake.transfer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.natives.FakeCuda;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** A peer that does not answer has all the buffers for GPU memory; what waits for them keeps nothing from others meanwhile. */
+/** One read has all the buffers for GPU memory; what waits for them keeps nothing from others meanwhile. */
 @ExtendWith(FakeGpus.class)
-final class GpuWaitTest {
+class GpuWaitTest {
     /** As large as the buffers are together: one checksum covers all of it. */
     private static final int ALL_BUFFERS = 32 << 20;
 
     private static final int SIZE = 1 << 20;
+    /** Emulated machines are slow. */
+    private static final int LEASE_MILLIS = 40_000;
 
-    private final CountDownLatch asked = new CountDownLatch(1);
-    private final CountDownLatch answer = new CountDownLatch(1);
     private final Memory theirs = new Memory(ALL_BUFFERS);
-    private final Memory sound = new Memory(SIZE);
+    private final Memory others = new Memory(SIZE);
     private final Memory gpu = new GpuTestMemory(ALL_BUFFERS + SIZE, 0);
     private final Memory host = new Memory(SIZE);
-    private final TransferEngine stuckOwner = engine();
-    private final TransferEngine soundOwner = engine();
-    private final TransferEngine reader = engine();
-    private int soundRegion;
-    private CompletableFuture<TransferStatus[]> stuck;
+    private final TransferEngine firstOwner = TransferEngine.start(config().build());
+    private final TransferEngine otherOwner = TransferEngine.start(config().build());
+    private final TransferEngine reader = TransferEngine.start(config().build());
+    private int otherRegion;
+    private CompletableFuture<TransferStatus[]> first;
 
-    private static TransferEngine engine() {
-        return TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+    /** With one connection for all calls to a peer; asked for before the instance is whole. */
+    TransferEngineConfig.Builder config() {
+        return TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
                 .protocol(TransferProtocol.TCP)
-                .connectionsPerPeer(1)
-                .build());
+                .maxLeaseMillis(LEASE_MILLIS)
+                .connectionsPerPeer(1);
     }
 
     @BeforeEach
-    void takeAllBuffers() throws Exception {
-        int region = theirs.register(stuckOwner, (offset, length, generation) -> {
-            asked.countDown();
-            try {
-                return answer.await(30, TimeUnit.SECONDS);
-            } catch (InterruptedException e) {
-                return false;
-            }
-        });
+    void takeAllBuffers() throws InterruptedException {
+        int region = theirs.register(firstOwner);
         TestLeases leases = new TestLeases(theirs, region);
         leases.put(1, 0, ALL_BUFFERS, ALL_BUFFERS);
-        stuckOwner.serveLeases(leases);
-        soundRegion = sound.register(soundOwner);
-        sound.fill(2, 0, SIZE);
+        firstOwner.serveLeases(leases);
+        otherRegion = others.register(otherOwner);
+        others.fill(2, 0, SIZE);
         gpu.register(reader);
         host.register(reader);
         RemoteLease lease = reader.lease(
-                stuckOwner.address(),
+                firstOwner.address(),
                 "pool",
                 List.of(TestLeases.key(1)),
-                Duration.ofSeconds(10),
+                Duration.ofMillis(LEASE_MILLIS),
                 TransferContract.soon());
-        stuck = CompletableFuture.supplyAsync(() ->
-                reader.read(lease, List.of(new TransferEngine.ReadRequest(0, gpu.address)), TransferContract.soon()));
-        assertThat(asked.await(10, TimeUnit.SECONDS)).isTrue();
+        FakeCuda.slowWaits(60_000);
+        first = CompletableFuture.supplyAsync(() -> reader.read(
+                lease, List.of(new TransferEngine.ReadRequest(0, gpu.address)), Deadline.ofMillis(LEASE_MILLIS)));
+        while (FakeCuda.held().copies() == 0) {
+            assertThat(first).as("its bytes wait for the GPU").isNotDone();
+            Thread.sleep(1);
+        }
     }
 
     @AfterEach
     void stop() {
-        answer.countDown();
+        FakeCuda.slowWaits(0);
         reader.close();
-        soundOwner.close();
-        stuckOwner.close();
-        for (Memory memory : List.of(theirs, sound, gpu, host)) {
+        otherOwner.close();
+        firstOwner.close();
+        for (Memory memory : List.of(theirs, others, gpu, host)) {
             assertThat(memory.canariesIntact()).isTrue();
             memory.close();
         }
@@ -83,9 +81,9 @@ final class GpuWaitTest {
 
     private TransferStatus read(long target, long millis) {
         RemoteHandle handle =
-                soundOwner.issueHandle(reader.incarnation(), soundRegion, 1, 0, SIZE, false, Duration.ofSeconds(30));
+                otherOwner.issueHandle(reader.incarnation(), otherRegion, 1, 0, SIZE, false, Duration.ofSeconds(30));
         return reader.batchTransferSyncRead(
-                        soundOwner.address(),
+                        otherOwner.address(),
                         new long[] {target},
                         new RemoteHandle[] {handle},
                         new long[] {SIZE},
@@ -101,11 +99,26 @@ final class GpuWaitTest {
         assertThat(read(host.address, 5_000)).isEqualTo(TransferStatus.COMPLETED);
         assertThat(host.holds(2, 0, SIZE)).isTrue();
         assertThat(waiting).isNotDone();
-        answer.countDown();
-        assertThat(stuck.get(20, TimeUnit.SECONDS)).containsExactly(TransferStatus.COMPLETED);
+        FakeCuda.slowWaits(0);
+        assertThat(first.get(20, TimeUnit.SECONDS)).containsExactly(TransferStatus.COMPLETED);
         assertThat(waiting.get(20, TimeUnit.SECONDS)).isEqualTo(TransferStatus.COMPLETED);
         assertThat(gpu.holds(1, 0, ALL_BUFFERS)).isTrue();
         assertThat(gpu.holds(2, ALL_BUFFERS, SIZE)).isTrue();
+    }
+
+    @Test
+    void unregisterMemory_readIntoItWaitsForBuffers_endsThatRead() throws Exception {
+        try (Memory more = new GpuTestMemory(SIZE, 1)) {
+            int region = more.register(reader);
+            CompletableFuture<TransferStatus> waiting =
+                    CompletableFuture.supplyAsync(() -> read(more.address, LEASE_MILLIS));
+            Thread.sleep(300);
+            long began = System.nanoTime();
+            reader.unregisterMemory(region);
+            assertThat((System.nanoTime() - began) / 1_000_000).isLessThan(10_000);
+            assertThat(waiting.get(1, TimeUnit.SECONDS)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
+            assertThat(more.untouched(0, SIZE)).isTrue();
+        }
     }
 
     @Test
@@ -115,8 +128,8 @@ final class GpuWaitTest {
             assertThat(read(gpu.address + ALL_BUFFERS, 50)).isEqualTo(TransferStatus.TIMEOUT);
         }
         assertThat(read(host.address, 5_000)).isEqualTo(TransferStatus.COMPLETED);
-        answer.countDown();
-        assertThat(stuck.join()).containsExactly(TransferStatus.COMPLETED);
+        FakeCuda.slowWaits(0);
+        assertThat(first.join()).containsExactly(TransferStatus.COMPLETED);
         assertThat(read(gpu.address + ALL_BUFFERS, 5_000)).isEqualTo(TransferStatus.COMPLETED);
     }
 }

@@ -162,6 +162,14 @@ public final class GpuMemory implements AutoCloseable {
         return region.device() instanceof GpuRegion gpu ? Optional.of(gpu.report()) : Optional.empty();
     }
 
+    /** Ends all batches that wait for buffers: they hold regions, one of which is to end. */
+    public void cut() {
+        PinnedArena pinned = arena;
+        if (pinned != null) {
+            pinned.cut();
+        }
+    }
+
     /** Lets go of a region whose registration has ended, and of all GPUs with the last one. */
     public synchronized void release(Region region) {
         if (regions.remove(region)) {

@@ -24,6 +24,7 @@ final class PinnedArena implements AutoCloseable {
     private final BitSet used = new BitSet(UNITS);
     private GpuMemory.@Nullable Card card;
     private final Region region;
+    private long cuts;
 
     /** A batch's slots. */
     record Row(long address, int slotBytes, int slots) {}
@@ -49,12 +50,13 @@ final class PinnedArena implements AutoCloseable {
     }
 
     /**
-     * Takes up to {@code wanted} slots, at least one; null when there is none by the deadline or the thread is interrupted.
+     * Takes up to {@code wanted} slots, at least one; null when there is none by the deadline, or {@link #cut} or an interrupt ends the wait.
      *
      * @param slotBytes of one, at most {@link #BYTES}
      */
     synchronized @Nullable Row take(int slotBytes, int wanted, long deadlineNanos) {
         int units = (slotBytes + UNIT_BYTES - 1) / UNIT_BYTES;
+        long asked = cuts;
         while (true) {
             for (int slots = Math.min(wanted, UNITS / units); slots > 0; slots /= 2) {
                 int at = find(units * slots);
@@ -63,7 +65,7 @@ final class PinnedArena implements AutoCloseable {
                     return new Row(memory.address() + (long) at * UNIT_BYTES, units * UNIT_BYTES, slots);
                 }
             }
-            if (!Waits.await(this, deadlineNanos)) {
+            if (cuts != asked || !Waits.await(this, deadlineNanos)) {
                 return null;
             }
         }
@@ -84,6 +86,12 @@ final class PinnedArena implements AutoCloseable {
     synchronized void give(Row row) {
         int at = (int) ((row.address - memory.address()) / UNIT_BYTES);
         used.clear(at, at + row.slots * (row.slotBytes / UNIT_BYTES));
+        notifyAll();
+    }
+
+    /** Ends all waits. */
+    synchronized void cut() {
+        cuts++;
         notifyAll();
     }
 

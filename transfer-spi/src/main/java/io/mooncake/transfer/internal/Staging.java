@@ -14,7 +14,7 @@ public interface Staging extends AutoCloseable {
 
     /**
      * Takes the batch's buffers out of those of all batches, and waits for that until the batch's deadline; before anything of it is staged.
-     * The caller holds nothing that other batches wait for. False when there were none in time, or the thread was interrupted.
+     * The caller holds nothing that other batches wait for. False when there were none in time, the thread was interrupted, or all waits ended.
      */
     boolean reserve();
 

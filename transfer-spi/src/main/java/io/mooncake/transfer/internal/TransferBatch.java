@@ -511,7 +511,9 @@ public final class TransferBatch {
 
     private boolean starve() {
         starved = true;
-        abort(Thread.currentThread().isInterrupted() ? TransferStatus.CANCELED : deadlineStatus);
+        boolean late = System.nanoTime() - deadlineNanos >= 0;
+        TransferStatus cut = late ? deadlineStatus : TransferStatus.PEER_UNREACHABLE;
+        abort(Thread.currentThread().isInterrupted() ? TransferStatus.CANCELED : cut);
         return false;
     }
 
