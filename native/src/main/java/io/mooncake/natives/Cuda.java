@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 
 /**
@@ -55,7 +56,9 @@ public final class Cuda {
             String[] texts = {"", ""};
             long[] numbers = new long[3];
             if (CudaCalls.describe(driver, i, texts, numbers) == 0) {
-                gpus.add(new CudaGpu(i, texts[0], texts[1], numbers[0], numbers[1] != 0, numbers[2] != 0));
+                // The driver writes its letters large, sysfs small.
+                String bus = texts[1].toLowerCase(Locale.ROOT);
+                gpus.add(new CudaGpu(i, texts[0], bus, numbers[0], numbers[1] != 0, numbers[2] != 0));
             }
         }
         return List.copyOf(gpus);

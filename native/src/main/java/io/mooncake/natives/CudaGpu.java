@@ -5,7 +5,7 @@ package io.mooncake.natives;
  * A GPU as the driver describes it, without a context on it.
  *
  * @param ordinal its number for this process
- * @param pciBusId as {@code 0000:41:00.0}
+ * @param pciBusId as sysfs names it: {@code 0000:41:00.0}
  * @param totalBytes of its memory
  * @param dmaBuf whether its memory can be exported as a dma-buf
  * @param gpuDirect whether other devices of the bus may reach its memory at all

@@ -58,8 +58,8 @@ class CudaTest {
         assertThat(Cuda.unavailable()).isEmpty();
         assertThat(Cuda.gpus())
                 .containsExactly(
-                        new CudaGpu(0, "Fake GPU 0", "0000:C0:00.0", 1L << 30, true, true),
-                        new CudaGpu(1, "Fake GPU 1", "0000:C1:00.0", 1L << 30, true, true));
+                        new CudaGpu(0, "Fake GPU 0", "0000:c0:00.0", 1L << 30, true, true),
+                        new CudaGpu(1, "Fake GPU 1", "0000:c1:00.0", 1L << 30, true, true));
         assertThat(NativeProbe.take().cuda().devices()).containsExactly("Fake GPU 0", "Fake GPU 1");
     }
 

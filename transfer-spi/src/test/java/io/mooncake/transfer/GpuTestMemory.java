@@ -46,6 +46,11 @@ final class GpuTestMemory extends Memory {
         changedAll();
     }
 
+    /** Which one it is of. */
+    int gpu() {
+        return gpu;
+    }
+
     @Override
     int register(TransferEngine engine) {
         return register(engine, guard());

@@ -2,6 +2,7 @@
 package io.mooncake.transfer;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.transfer.gpu.GpuMemory;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.PeerConduct;
@@ -39,15 +40,43 @@ final class RdmaPair implements AutoCloseable {
     final Memory ours;
     final RdmaTransport owner;
     final RdmaTransport reader;
+    /** All of the reader's memory. */
+    final Region ourRegion;
+
+    private final GpuMemory ownerGpus = new GpuMemory();
+    private final GpuMemory readerGpus = new GpuMemory();
     /** Bits of the devices that the reader's memory prefers. */
     volatile int preferred = Region.ANY_RAIL;
 
     RdmaPair(RdmaConfig config, int bytes, int connectionsPerPeer) {
-        theirs = new Memory(bytes);
-        ours = new Memory(bytes);
+        this(config, new Memory(bytes), new Memory(bytes), connectionsPerPeer);
+    }
+
+    /** Over memory of any kind, which closes with this. */
+    RdmaPair(RdmaConfig config, Memory theirs, Memory ours, int connectionsPerPeer) {
+        this.theirs = theirs;
+        this.ours = ours;
         owner = transport(config, ownerAddress.incarnation(), ownerRegions, connectionsPerPeer);
         reader = transport(config, readerId, readerRegions, connectionsPerPeer);
-        reader.register(readerRegions.register(ours.address, ours.length, ours.guard()));
+        ourRegion = register(readerGpus, readerRegions, reader, ours, 0, ours.length, ours.guard());
+    }
+
+    private static Region register(
+            GpuMemory gpus,
+            RegionRegistry regions,
+            RdmaTransport transport,
+            Memory memory,
+            int offset,
+            int bytes,
+            RegionGuard guard) {
+        long address = memory.address + offset;
+        if (memory instanceof GpuTestMemory device) {
+            return gpus.register(
+                    address, bytes, device.gpu(), of -> regions.register(address, bytes, guard, of), transport);
+        }
+        Region region = regions.register(address, bytes, guard);
+        transport.register(region);
+        return region;
     }
 
     private RdmaTransport transport(RdmaConfig config, UUID own, RegionRegistry regions, int connectionsPerPeer) {
@@ -106,9 +135,7 @@ final class RdmaPair implements AutoCloseable {
 
     /** Registers a range of the owner's memory. */
     Region register(int offset, int bytes, RegionGuard guard) {
-        Region region = ownerRegions.register(theirs.address + offset, bytes, guard);
-        owner.register(region);
-        return region;
+        return register(ownerGpus, ownerRegions, owner, theirs, offset, bytes, guard);
     }
 
     RemoteHandle handle(Region region, int offset, int bytes, boolean writable) {
@@ -191,6 +218,8 @@ final class RdmaPair implements AutoCloseable {
     public void close() {
         reader.close();
         owner.close();
+        readerGpus.close();
+        ownerGpus.close();
         reader.release();
         owner.release();
         ours.close();

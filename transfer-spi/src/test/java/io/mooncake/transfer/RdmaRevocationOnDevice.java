@@ -13,16 +13,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the device revokes costs one request, not those that were outstanding with it. Needs a device, as {@link RdmaTransferOnDevice}. */
-final class RdmaRevocationOnDevice {
-    private static final RdmaConfig ONE_DEVICE = new RdmaConfig(List.of("rxe0"), 1, -1, 16 << 20, 14, 4);
+class RdmaRevocationOnDevice {
+    static final RdmaConfig ONE_DEVICE = new RdmaConfig(List.of("rxe0"), 1, -1, 16 << 20, 14, 4);
     private static final int SIZE = 1 << 20;
     private static final int REQUESTS = 8;
     private static final int REVOKED = 3;
     private static final int SECRET = 99;
 
+    RdmaPair pair(int bytes) {
+        return new RdmaPair(ONE_DEVICE, bytes, 1);
+    }
+
     @Test
     void execute_oneRegionRevokedMeanwhile_failsThatOneAndRepeatsTheRest() {
-        try (RdmaPair pair = new RdmaPair(ONE_DEVICE, REQUESTS * SIZE, 1)) {
+        try (RdmaPair pair = pair(REQUESTS * SIZE)) {
             List<RemoteHandle> handles = new ArrayList<>();
             Region[] regions = new Region[REQUESTS];
             for (int i = 0; i < REQUESTS; i++) {
@@ -61,7 +65,7 @@ final class RdmaRevocationOnDevice {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void revoke_rangeOfARegionThatStays_endsThatRequestAndRepeatsTheRest(boolean write) {
-        try (RdmaPair pair = new RdmaPair(ONE_DEVICE, REQUESTS * SIZE, 1)) {
+        try (RdmaPair pair = pair(REQUESTS * SIZE)) {
             AtomicBoolean evicted = new AtomicBoolean();
             Region region = pair.register(0, REQUESTS * SIZE, guard(evicted));
             for (int i = 0; i < REQUESTS; i++) {

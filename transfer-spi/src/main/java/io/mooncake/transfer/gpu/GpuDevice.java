@@ -6,7 +6,6 @@ import io.mooncake.natives.CudaDevice;
 import io.mooncake.natives.CudaException;
 import io.mooncake.transfer.internal.DeviceMemory;
 import java.util.ArrayDeque;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,11 +32,6 @@ final class GpuDevice implements AutoCloseable {
 
     CudaDevice device() {
         return device;
-    }
-
-    /** The driver writes its letters large, sysfs small. */
-    String pciAddress() {
-        return device.gpu().pciBusId().toLowerCase(Locale.ROOT);
     }
 
     /** A passage; null when all are in use until then, or the driver has none to give. */

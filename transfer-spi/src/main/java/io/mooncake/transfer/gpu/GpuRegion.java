@@ -29,7 +29,7 @@ final class GpuRegion implements DeviceMemory {
 
     @Override
     public String pciAddress() {
-        return device.pciAddress();
+        return device.device().gpu().pciBusId();
     }
 
     @Override

@@ -2,6 +2,8 @@
 package io.mooncake.transfer.rdma;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.natives.Cuda;
+import io.mooncake.natives.CudaGpu;
 import io.mooncake.natives.Verbs;
 import io.mooncake.natives.VerbsDevice;
 import io.mooncake.natives.VerbsEvent;
@@ -42,7 +44,7 @@ final class RdmaDevices implements AutoCloseable {
     }
 
     /**
-     * Opens what {@code config} names: all of it, one at least active; or those active ones that this process's memory prefers by the machine's
+     * Opens what {@code config} names: all of it, one at least active; or those active ones that this process's memory and GPUs prefer by the machine's
      * topology, and where there are none of these, all that are active.
      *
      * @throws MooncakeException CONFIGURATION with every device's reason when there is none
@@ -75,7 +77,13 @@ final class RdmaDevices implements AutoCloseable {
     }
 
     private static List<String> preferred(List<String> all) {
-        return Topology.configured().ownRails().stream().filter(all::contains).toList();
+        if (all.size() == 1) {
+            return all;
+        }
+        List<String> gpus = Cuda.gpus().stream().map(CudaGpu::pciBusId).toList();
+        return Topology.configured().ownRails(gpus).stream()
+                .filter(all::contains)
+                .toList();
     }
 
     private static void open(

@@ -114,10 +114,14 @@ public record Topology(List<NumaNode> numaNodes, List<Nic> nics, List<Gpu> gpus,
 
     /**
      * Names of the rails that are preferred by the memory of this process: of the NUMA nodes on whose processors it may run, which is where its
-     * memory comes from. A process that may run everywhere prefers those of every node.
+     * memory comes from, and of GPUs. A process that may run everywhere prefers those of every node.
+     *
+     * @param gpuAddresses bus addresses of the GPUs that the process uses
      */
-    public List<String> ownRails() {
-        return preferredBy(CpuNodes.allowed(numaNodes));
+    public List<String> ownRails(List<String> gpuAddresses) {
+        List<String> locations = new ArrayList<>(CpuNodes.allowed(numaNodes));
+        gpuAddresses.forEach(address -> gpuLocation(address).ifPresent(locations::add));
+        return preferredBy(locations);
     }
 
     /** Locations {@code cpu:N} of memory of this process: one, or more where its pages lie scattered or where that is not known. */

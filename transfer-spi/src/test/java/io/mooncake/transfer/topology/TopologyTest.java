@@ -141,7 +141,7 @@ final class TopologyTest {
         assertThat(CpuNodes.allowed(topology.numaNodes(), "x,-1,9-3")).containsExactly("cpu:0", "cpu:1");
         assertThat(Topology.read().nics())
                 .extracting(Nic::name)
-                .containsAll(Topology.configured().ownRails());
+                .containsAll(Topology.configured().ownRails(List.of()));
     }
 
     @Test
