@@ -126,21 +126,21 @@ final class LinkMonitor implements AutoCloseable {
     }
 
     private void lookAfter(TcpPeerLink link, long now) {
-        Rail suspect = pauses.ranSince(now - STALL_NANOS, now) ? link.cutStalled(now, STALL_NANOS) : null;
+        Rail suspect = pauses.ranSince(now - STALL_NANOS, now) ? link.examiner().cutStalled(now, STALL_NANOS) : null;
         if (suspect != null) {
-            ask(() -> link.examine(suspect), () -> link.probed(suspect));
+            ask(() -> link.examiner().examine(suspect), () -> link.examiner().probed(suspect));
         }
         if (now - link.usedNanos() > UNUSED_NANOS) {
             return;
         }
-        Rail rested = link.startProbe(now);
+        Rail rested = link.examiner().startProbe(now);
         if (rested != null) {
-            ask(() -> link.probe(rested), () -> link.probed(rested));
+            ask(() -> link.examiner().probe(rested), () -> link.examiner().probed(rested));
         }
         if (link.breaker().startProbe(now)) {
             ask(
                     () -> {
-                        boolean answers = link.answers();
+                        boolean answers = link.examiner().answers();
                         link.breaker().probed(answers, System.nanoTime());
                         LOG.info(
                                 "{} was skipped: {}",

@@ -6,10 +6,8 @@ import io.mooncake.transfer.RailStatistics;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.internal.RailListener;
-import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.TransferBatch;
 import java.net.InetAddress;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -30,19 +28,17 @@ final class TcpPeerLink {
     /** A rail that is well takes a new connection in this time. */
     private static final long PROBE_NANOS = 600_000_000L;
 
-    private static final double LIGHTEST = 0.01;
-    private static final double HEAVIEST = 8;
-
     private final PeerSockets sockets;
     private final PeerAddress peer;
     private final int perRail;
     private final ReceiveCredits credits;
-    private final Rail[] rails;
+    private final Rails rails;
     private final Breaker breaker = new Breaker();
     private volatile RailListener listener = RailListener.NONE;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
+    private final RailExaminer examiner;
     /** Written under the lock. */
     private volatile boolean closed;
 
@@ -65,13 +61,8 @@ final class TcpPeerLink {
         this.peer = peer;
         this.perRail = connectionsPerRail;
         this.credits = credits;
-        List<String> hosts = new ArrayList<>(peer.rails());
-        hosts.add(0, peer.host());
-        this.rails = new Rail[Math.max(hosts.size(), local.size())];
-        for (int i = 0; i < rails.length; i++) {
-            int own = local.isEmpty() ? 0 : i % local.size();
-            rails[i] = new Rail(i, 1 << own, hosts.get(i % hosts.size()), local.isEmpty() ? null : local.get(own));
-        }
+        this.rails = new Rails(peer, local);
+        this.examiner = new RailExaminer(this, rails, lock);
     }
 
     PeerAddress peer() {
@@ -87,9 +78,18 @@ final class TcpPeerLink {
         return breaker;
     }
 
+    /** Who looks after the rails in the background. */
+    RailExaminer examiner() {
+        return examiner;
+    }
+
+    boolean closed() {
+        return closed;
+    }
+
     /** Whether there is more than one rail. */
     boolean railed() {
-        return rails.length > 1;
+        return rails.several();
     }
 
     /** Connections that may share the batch now. */
@@ -97,24 +97,7 @@ final class TcpPeerLink {
         if (!railed()) {
             return perRail;
         }
-        int among = among(batch.tcpRails(), 0);
-        int up = 0;
-        for (Rail rail : rails) {
-            up += rail.resting || (among & rail.localBit) == 0 ? 0 : 1;
-        }
-        return Math.max(1, up) * perRail;
-    }
-
-    /** The preferred addresses of this engine when one of their rails is up and not {@code tried}, else all. */
-    private int among(int preferred, int tried) {
-        if (preferred != Region.ANY_RAIL) {
-            for (Rail rail : rails) {
-                if (!rail.resting && (preferred & rail.localBit) != 0 && (tried & 1 << rail.index) == 0) {
-                    return preferred;
-                }
-            }
-        }
-        return Region.ANY_RAIL;
+        return Math.max(1, rails.up(batch.tcpRails())) * perRail;
     }
 
     /** Whether nothing is known of the rail, and there are others. */
@@ -124,23 +107,7 @@ final class TcpPeerLink {
 
     /** Speed of the rail in units of the mean of those that the batch goes by. */
     double weight(Rail rail, TransferBatch batch) {
-        if (!railed() || rail.speed() == 0) {
-            return 1;
-        }
-        double mean = meanSpeed(among(batch.tcpRails(), 0));
-        return Math.max(LIGHTEST, Math.min(HEAVIEST, rail.speed() / mean));
-    }
-
-    private double meanSpeed(int among) {
-        double sum = 0;
-        int known = 0;
-        for (Rail rail : rails) {
-            if (!rail.resting && (among & rail.localBit) != 0 && rail.speed() > 0) {
-                sum += rail.speed();
-                known++;
-            }
-        }
-        return known == 0 ? 1 : sum / known;
+        return rails.weight(rail, batch.tcpRails());
     }
 
     void heard(long nanos) {
@@ -149,20 +116,12 @@ final class TcpPeerLink {
 
     /** When a byte last came from the peer, or went to it over a connection that is in use. */
     long heardNanos() {
-        long latest = heardNanos;
         lock.lock();
         try {
-            for (Rail rail : rails) {
-                for (TcpClientConnection connection : rail.connections) {
-                    if (connection.busy && connection.progressNanos() - latest > 0) {
-                        latest = connection.progressNanos();
-                    }
-                }
-            }
+            return rails.latestProgress(heardNanos);
         } finally {
             lock.unlock();
         }
-        return latest;
     }
 
     void used(long nanos) {
@@ -190,7 +149,7 @@ final class TcpPeerLink {
                     if (closed) {
                         throw new HandshakeException(TransferStatus.PEER_UNREACHABLE, peer.encode() + " is gone");
                     }
-                    rail = choose(tried, leader, batch.tcpRails());
+                    rail = rails.choose(tried, leader, batch.tcpRails(), perRail);
                     if (rail == null) {
                         if (!leader) {
                             return null;
@@ -215,7 +174,7 @@ final class TcpPeerLink {
                 tried |= 1 << rail.index;
                 boolean railFailed =
                         e.status() == TransferStatus.PEER_UNREACHABLE || e.status() == TransferStatus.TIMEOUT;
-                if (!railed() || !railFailed || !leader || Integer.bitCount(tried) == rails.length) {
+                if (!railed() || !railFailed || !leader || Integer.bitCount(tried) == rails.count()) {
                     throw mapped(e, batch);
                 }
             }
@@ -242,41 +201,6 @@ final class TcpPeerLink {
             Thread.currentThread().interrupt();
             throw new HandshakeException(TransferStatus.CANCELED, "interrupted");
         }
-    }
-
-    /**
-     * The rail that is likely to be done first with one more slice: of the preferred ones when one of them is up, however busy they are; one
-     * that rests only when there is no other.
-     */
-    private @Nullable Rail choose(int tried, boolean leader, int preferred) {
-        Rail best = null;
-        double least = Double.MAX_VALUE;
-        boolean anyUp = false;
-        int among = among(preferred, tried);
-        double mean = railed() ? meanSpeed(among) : 1;
-        for (Rail rail : rails) {
-            if (rail.resting || (tried & 1 << rail.index) != 0 || (among & rail.localBit) == 0) {
-                continue;
-            }
-            anyUp = true;
-            if (rail.idle.isEmpty() && rail.open >= perRail) {
-                continue;
-            }
-            double cost = (rail.busy() + 1) * mean / (rail.speed() == 0 ? mean : rail.speed());
-            if (cost < least) {
-                least = cost;
-                best = rail;
-            }
-        }
-        if (anyUp || !leader) {
-            return best;
-        }
-        for (Rail rail : rails) {
-            if ((tried & 1 << rail.index) == 0 && (!rail.idle.isEmpty() || rail.open < perRail)) {
-                return rail;
-            }
-        }
-        return null;
     }
 
     private TcpClientConnection connect(Rail rail, TransferBatch batch) throws HandshakeException {
@@ -344,7 +268,8 @@ final class TcpPeerLink {
         }
     }
 
-    private void restLocked(Rail rail) {
+    /** The rail has failed: it rests, and its idle connections end. Under the lock. */
+    void restLocked(Rail rail) {
         if (!railed() || rail.resting) {
             return;
         }
@@ -385,7 +310,7 @@ final class TcpPeerLink {
         lock.lock();
         try {
             closed = true;
-            for (Rail rail : rails) {
+            for (Rail rail : rails.all()) {
                 rail.open -= rail.idle.size();
                 rail.connections.removeAll(rail.idle);
                 rail.idle.forEach(TcpClientConnection::discard);
@@ -402,7 +327,7 @@ final class TcpPeerLink {
     void cutBusy() {
         lock.lock();
         try {
-            for (Rail rail : rails) {
+            for (Rail rail : rails.all()) {
                 for (TcpClientConnection connection : rail.connections) {
                     if (connection.busy) {
                         connection.end();
@@ -414,53 +339,9 @@ final class TcpPeerLink {
         }
     }
 
-    // ------------------------------------------------------------------------------------------------------ watching
-
-    /** A rail that has rested long enough, now being probed; null when there is none. */
+    /** A new connection of nobody over the rail, or null when it takes none soon. Not under the lock. */
     @Nullable
-    Rail startProbe(long nowNanos) {
-        lock.lock();
-        try {
-            for (Rail rail : rails) {
-                if (rail.resting && !rail.probing && rail.probeAtNanos - nowNanos <= 0 && !closed) {
-                    rail.probing = true;
-                    return rail;
-                }
-            }
-            return null;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Looks whether the rail is well again. */
-    void probe(Rail rail) {
-        TcpClientConnection made = tryOpen(rail);
-        lock.lock();
-        try {
-            rail.probing = false;
-            if (made == null) {
-                rail.rest(System.nanoTime());
-            } else {
-                rail.back();
-                keepLocked(rail, made);
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** The rail was not probed after all. */
-    void probed(Rail rail) {
-        lock.lock();
-        try {
-            rail.probing = false;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private @Nullable TcpClientConnection tryOpen(Rail rail) {
+    TcpClientConnection tryOpen(Rail rail) {
         try {
             return open(rail, System.nanoTime() + PROBE_NANOS);
         } catch (HandshakeException e) {
@@ -468,7 +349,8 @@ final class TcpPeerLink {
         }
     }
 
-    private void keepLocked(Rail rail, TcpClientConnection made) {
+    /** Keeps a connection of nobody as an idle one, if there is room. Under the lock. */
+    void keepLocked(Rail rail, TcpClientConnection made) {
         if (closed || rail.open >= perRail) {
             made.discard();
             return;
@@ -479,109 +361,12 @@ final class TcpPeerLink {
         signalLocked();
     }
 
-    /** Whether the peer answers at all, over any rail. */
-    boolean answers() {
-        for (Rail rail : rails) {
-            TcpClientConnection made = tryOpen(rail);
-            if (made != null) {
-                lock.lock();
-                try {
-                    keepLocked(rail, made);
-                } finally {
-                    lock.unlock();
-                }
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /**
-     * Cuts connections whose rail has moved nothing for {@code stallNanos} though another one has.
-     *
-     * @return a rail that is silent while nothing else has been asked of the others, or null
-     */
-    @Nullable
-    Rail cutStalled(long nowNanos, long stallNanos) {
-        if (!railed()) {
-            return null;
-        }
-        Rail suspect = null;
-        lock.lock();
-        try {
-            for (Rail rail : rails) {
-                for (TcpClientConnection connection : rail.connections) {
-                    if (!connection.busy || !connection.silentSince(nowNanos - stallNanos)) {
-                        continue;
-                    }
-                    if (othersMovedSince(rail, connection.progressNanos() + stallNanos / 2)) {
-                        connection.stall();
-                    } else if (!rail.probing && !rail.resting) {
-                        suspect = rail;
-                    }
-                }
-            }
-            if (suspect != null) {
-                suspect.probing = true;
-            }
-            return suspect;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private boolean othersMovedSince(Rail rail, long nanos) {
-        for (Rail other : rails) {
-            if (other != rail) {
-                for (TcpClientConnection connection : other.connections) {
-                    if (connection.progressNanos() - nanos > 0) {
-                        return true;
-                    }
-                }
-            }
-        }
-        return false;
-    }
-
-    /** A silent rail: when it takes no new connection and another one does, its connections are cut. */
-    void examine(Rail suspect) {
-        TcpClientConnection again = tryOpen(suspect);
-        boolean otherAnswers = false;
-        for (int i = 0; i < rails.length && again == null && !otherAnswers; i++) {
-            TcpClientConnection other = rails[i] == suspect || rails[i].resting ? null : tryOpen(rails[i]);
-            otherAnswers = other != null;
-            if (other != null) {
-                other.discard();
-            }
-        }
-        lock.lock();
-        try {
-            suspect.probing = false;
-            if (again != null) {
-                keepLocked(suspect, again);
-            } else if (otherAnswers) {
-                for (TcpClientConnection connection : suspect.connections) {
-                    if (connection.busy) {
-                        connection.stall();
-                    }
-                }
-                restLocked(suspect);
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
     List<RailStatistics> statistics() {
-        List<RailStatistics> result = new ArrayList<>();
         lock.lock();
         try {
-            for (Rail rail : rails) {
-                result.add(rail.statistics());
-            }
+            return rails.statistics();
         } finally {
             lock.unlock();
         }
-        return result;
     }
 }

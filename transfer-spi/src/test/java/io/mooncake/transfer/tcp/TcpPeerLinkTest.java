@@ -50,7 +50,7 @@ final class TcpPeerLinkTest {
                 List.of("127.0.0.1"), 47_700, 47_899, List.of(), Plane.DATA, (channel, id) -> Quietly.close(channel));
         PeerAddress peer = new PeerAddress(self, "127.0.0.1", port, port, port);
         TcpPeerLink link = new TcpPeerLink(sockets, peer, List.of(), 2, credits);
-        assertThat(link.answers()).isTrue();
+        assertThat(link.examiner().answers()).isTrue();
         TransferBatch batch = batch();
         TcpClientConnection kept = link.checkOut(true, batch);
         assertThat(kept).isNotNull();
