@@ -29,7 +29,6 @@ final class Submissions implements AutoCloseable {
             groups.computeIfAbsent(new Group(one.peer(), one.write(), one.deadline()), key -> new ArrayList<>())
                     .add(i);
         }
-        threads.requireRoom(groups.size());
         List<AsyncTransfers.Part> parts = new ArrayList<>(groups.size());
         groups.forEach((group, members) -> parts.add(part(group, members, operations)));
         return threads.start(operations.size(), parts);
@@ -50,7 +49,7 @@ final class Submissions implements AutoCloseable {
         }
         Transfers.Workspace workspace = new Transfers.Workspace();
         transfers.resetRaw(workspace.batch, group.write, addresses, handles, sizes, Transfers.nanosOf(group.deadline));
-        return new AsyncTransfers.Part(indexes, workspace.batch, () -> {
+        return new AsyncTransfers.Part(group.peer.incarnation(), indexes, workspace.batch, () -> {
             TransferStatus[] statuses = new TransferStatus[count];
             transfers.run(group.peer, workspace, addresses, sizes, statuses);
             return statuses;
@@ -58,15 +57,15 @@ final class Submissions implements AutoCloseable {
     }
 
     TransferTicket submitRead(RemoteLease lease, List<ReadRequest> requests, Deadline deadline) {
-        threads.requireRoom(1);
         LeasedRead read = transfers.prepare(lease, requests);
         int[] indexes = new int[requests.size()];
         Arrays.setAll(indexes, i -> i);
-        AsyncTransfers.Part part = new AsyncTransfers.Part(indexes, read.start(Transfers.nanosOf(deadline)), () -> {
-            TransferStatus[] statuses = new TransferStatus[indexes.length];
-            read.finish(statuses);
-            return statuses;
-        });
+        AsyncTransfers.Part part = new AsyncTransfers.Part(
+                lease.peer().incarnation(), indexes, read.start(Transfers.nanosOf(deadline)), () -> {
+                    TransferStatus[] statuses = new TransferStatus[indexes.length];
+                    read.finish(statuses);
+                    return statuses;
+                });
         return threads.start(indexes.length, List.of(part));
     }
 
