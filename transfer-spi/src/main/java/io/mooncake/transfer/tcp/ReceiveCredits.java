@@ -11,18 +11,25 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A connection takes a credit of a slice's bytes before it asks and gives it back with the answer. When none is left, a connection that
  * has answers to come goes on without; one that has none waits its turn, first come, first served. A peer with nothing on its way is never
- * made to wait: whatever the others do, each gets a slice. Guarded by this; nothing is allocated once the queue has grown.
+ * made to wait, and that slice is not counted: whatever the others do, each gets one. No peer gets more than three quarters of all, and one
+ * that has turned out to be slow hardly more than its slice, so that peers whose answers take until the deadline leave the others what they
+ * need. Guarded by this; nothing is allocated once the queue has grown.
  */
 final class ReceiveCredits {
     /** Bytes on their way at a time, besides the one slice of each peer. */
     static final long BYTES = 64L << 20;
 
     private final long total;
+    private final long mostAPeer;
+    private final long mostASlowPeer;
     private long left;
     private final ArrayDeque<TcpClientConnection> waiting = new ArrayDeque<>();
 
-    ReceiveCredits(long total) {
+    /** @param mostASlowPeer a slow peer that has this much on its way is given no more */
+    ReceiveCredits(long total, long mostASlowPeer) {
         this.total = total;
+        this.mostAPeer = total - total / 4;
+        this.mostASlowPeer = mostASlowPeer;
         this.left = total;
     }
 
@@ -31,12 +38,30 @@ final class ReceiveCredits {
      * than what is left, or than all there is, is let through with any credit at all: the debt is paid back with its answer.
      */
     synchronized boolean tryTake(TcpPeerLink link, int bytes) {
-        if (link.receivingBytes == 0 || (left > 0 && waiting.isEmpty())) {
-            link.receivingBytes += bytes;
-            left -= bytes;
+        // Where there is some left, those that wait are at limits of their own.
+        if (mayHave(link)) {
+            charge(link, bytes);
             return true;
         }
         return false;
+    }
+
+    private boolean mayHave(TcpPeerLink link) {
+        return link.receivingBytes == 0
+                || (left > 0 && link.receivingBytes < (link.slow() ? mostASlowPeer : mostAPeer));
+    }
+
+    private void charge(TcpPeerLink link, long bytes) {
+        if (link.receivingBytes == 0) {
+            link.freeBytes = bytes;
+        }
+        add(link, bytes);
+    }
+
+    private void add(TcpPeerLink link, long bytes) {
+        long before = Math.max(0, link.receivingBytes - link.freeBytes);
+        link.receivingBytes += bytes;
+        left -= Math.max(0, link.receivingBytes - link.freeBytes) - before;
     }
 
     /** Waits for {@link #tryTake}'s turn; null when the credit is there, else the status for the batch. */
@@ -67,8 +92,7 @@ final class ReceiveCredits {
 
     /** Gives credit back; less than none where a slice was larger than its credit. */
     synchronized void give(TcpPeerLink link, long bytes) {
-        link.receivingBytes -= bytes;
-        left += bytes;
+        add(link, -bytes);
         if (!waiting.isEmpty()) {
             grant();
         }
@@ -80,9 +104,8 @@ final class ReceiveCredits {
             if (first == null) {
                 return;
             }
-            if (left > 0 || first.link().receivingBytes == 0) {
-                first.link().receivingBytes += first.awaitedBytes();
-                left -= first.awaitedBytes();
+            if (mayHave(first.link())) {
+                charge(first.link(), first.awaitedBytes());
                 first.credit();
             } else {
                 // A full round keeps the order.
@@ -91,7 +114,7 @@ final class ReceiveCredits {
         }
     }
 
-    /** Bytes that are on their way. */
+    /** Bytes that are on their way, but for one slice a peer. */
     synchronized long taken() {
         return total - left;
     }

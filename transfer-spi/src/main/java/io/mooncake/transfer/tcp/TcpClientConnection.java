@@ -62,6 +62,9 @@ final class TcpClientConnection extends WatchedChannel {
     /** Whether it may have died unseen while it was idle; of whoever has checked it out. */
     private boolean idled;
 
+    /** Since when the first of the unanswered slices has been the next to come. */
+    private long sliceNanos;
+
     private boolean heard;
     private @Nullable TransferStatus uncredited;
 
@@ -197,6 +200,7 @@ final class TcpClientConnection extends WatchedChannel {
         } finally {
             waiting = false;
             if (outstanding > 0 && !batch.write()) {
+                link.arrivedIn(window[(int) (answered % WINDOW)].length(), System.nanoTime() - sliceNanos);
                 credits.give(link, outstanding);
             }
             outstanding = 0;
@@ -220,6 +224,10 @@ final class TcpClientConnection extends WatchedChannel {
             Slice slice = window[(int) (answered % WINDOW)];
             TransferStatus status = batch.write() ? awaitWritten() : awaitRead(slice);
             answered++;
+            if (!batch.write()) {
+                link.arrivedIn(slice.length(), progressNanos - sliceNanos);
+                sliceNanos = progressNanos;
+            }
             if (status == TransferStatus.COMPLETED) {
                 batch.arrived(slice, crc, view);
             } else {
@@ -264,6 +272,9 @@ final class TcpClientConnection extends WatchedChannel {
                 break;
             }
             slice.goesBy(rail.number);
+            if (outstanding == 0) {
+                sliceNanos = System.nanoTime();
+            }
             sent++;
             outstanding += slice.length();
             TcpFrameDescriptor.putRequest(

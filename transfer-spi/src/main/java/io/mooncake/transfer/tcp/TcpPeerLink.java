@@ -28,6 +28,11 @@ final class TcpPeerLink {
     /** A rail that is well takes a new connection in this time. */
     private static final long PROBE_NANOS = 600_000_000L;
 
+    /** A slice that takes longer than this, at less than that speed, makes a peer slow. */
+    private static final long SLOW_NANOS = 250_000_000L;
+
+    private static final double SLOW_BYTES_A_SECOND = 1e6;
+
     private final PeerSockets sockets;
     private final PeerAddress peer;
     private final int perRail;
@@ -44,6 +49,12 @@ final class TcpPeerLink {
 
     /** Guarded by the credits. */
     long receivingBytes;
+
+    /** Of those, the slice that each peer has on its way whatever the others do. Guarded by the credits. */
+    long freeBytes;
+
+    /** Whether its answers take so long that what it is asked for should be little. Written by whoever sees one. */
+    private volatile boolean slow;
 
     /** When the peer was last heard of, at least; a later one may get lost to an earlier one, by microseconds. */
     private volatile long heardNanos = System.nanoTime();
@@ -112,6 +123,18 @@ final class TcpPeerLink {
 
     void heard(long nanos) {
         heardNanos = nanos;
+    }
+
+    boolean slow() {
+        return slow;
+    }
+
+    /** A slice of {@code bytes} took {@code nanos} to arrive, or has not arrived for so long. */
+    void arrivedIn(long bytes, long nanos) {
+        boolean crawling = nanos > SLOW_NANOS && bytes * 1e9 / nanos < SLOW_BYTES_A_SECOND;
+        if (slow != crawling) {
+            slow = crawling;
+        }
     }
 
     /** When a byte last came from the peer, or went to it over a connection that is in use. */

@@ -38,7 +38,7 @@ public final class TcpTransport implements Transport {
     private final ConcurrentHashMap<UUID, TcpPeerLink> links = new ConcurrentHashMap<>();
     private final GonePeers gone;
     private final List<InetAddress> rails;
-    private final ReceiveCredits credits = new ReceiveCredits(ReceiveCredits.BYTES);
+    private final ReceiveCredits credits = new ReceiveCredits(ReceiveCredits.BYTES, TransferBatch.MAX_SLICE_BYTES);
     private final Helpers helpers = new Helpers(TcpTransport::help);
     private final LinkMonitor monitor = new LinkMonitor(links.values());
     private volatile RailListener listener = RailListener.NONE;

@@ -23,7 +23,7 @@ final class ReceiveCreditsTest {
 
     private final PeerSockets sockets = new PeerSockets(
             ClusterKey.ofSecret("the secret of the test cluster"), UUID.randomUUID(), true, new Counters());
-    private final ReceiveCredits credits = new ReceiveCredits(4 * SLICE);
+    private final ReceiveCredits credits = new ReceiveCredits(4 * SLICE, SLICE);
 
     @AfterEach
     void stop() {
@@ -60,20 +60,43 @@ final class ReceiveCreditsTest {
         return System.nanoTime() + millis * 1_000_000;
     }
 
-    @Test
-    void tryTake_manyPeers_boundsAllTogetherAndLeavesEachASlice() {
-        TcpPeerLink greedy = link();
+    private int takeAll(TcpPeerLink link) {
         int taken = 0;
-        while (credits.tryTake(greedy, SLICE)) {
+        while (credits.tryTake(link, SLICE)) {
             taken++;
         }
-        assertThat(taken).isEqualTo(4);
+        return taken;
+    }
+
+    @Test
+    void tryTake_manyPeers_boundsAllTogetherAndLeavesEachASlice() {
+        // One is not counted; no peer gets more than three quarters.
+        assertThat(takeAll(link())).isEqualTo(3);
+        assertThat(takeAll(link())).isEqualTo(3);
         for (int i = 0; i < 10; i++) {
-            TcpPeerLink other = link();
-            assertThat(credits.tryTake(other, SLICE)).isTrue();
-            assertThat(credits.tryTake(other, SLICE)).isFalse();
+            assertThat(takeAll(link())).isEqualTo(1);
         }
-        assertThat(credits.taken()).isEqualTo(14 * SLICE);
+        assertThat(credits.taken()).isEqualTo(4 * SLICE);
+    }
+
+    @Test
+    void tryTake_manySlowPeers_leaveAGoodOneAllItMayHave() {
+        List<TcpPeerLink> slow = new ArrayList<>();
+        for (int i = 0; i < 50; i++) {
+            TcpPeerLink link = link();
+            link.arrivedIn(1000, 1_000_000_000L);
+            assertThat(takeAll(link)).isEqualTo(1);
+            slow.add(link);
+        }
+        assertThat(credits.taken()).isZero();
+        TcpPeerLink good = link();
+        assertThat(takeAll(good)).isEqualTo(3);
+        slow.get(0).arrivedIn(1 << 20, 1_000_000);
+        assertThat(credits.tryTake(slow.get(0), SLICE)).isTrue();
+        credits.give(slow.get(0), 2 * SLICE);
+        credits.give(good, 3 * SLICE);
+        slow.forEach(link -> credits.give(link, link == slow.get(0) ? 0 : SLICE));
+        assertThat(credits.taken()).isZero();
     }
 
     @Test
@@ -104,7 +127,7 @@ final class ReceiveCreditsTest {
             connection(link).drive(batch, true);
             assertThat(batch.statuses()).containsExactly(TransferStatus.LEASE_EXPIRED);
         }
-        assertThat(credits.taken()).isEqualTo(4 * SLICE);
+        assertThat(credits.taken()).isZero();
     }
 
     @Test
@@ -119,13 +142,13 @@ final class ReceiveCreditsTest {
 
         PeerAddress peer = new PeerAddress(UUID.randomUUID(), "127.0.0.1", 1, 2, 3, List.of("127.0.0.2"));
         TcpPeerLink railed = new TcpPeerLink(sockets, peer, List.of(), 2, credits);
-        credits.tryTake(railed, SLICE);
+        credits.tryTake(railed, 4 * SLICE);
         TcpClientConnection stalled = connection(railed);
         stalled.stall();
         TransferBatch other = batch(inMillis(20_000));
         assertThat(stalled.drive(other, true)).isEqualTo(TcpClientConnection.Outcome.RAIL_FAILED);
         assertThat(other.done()).isFalse();
-        assertThat(credits.taken()).isEqualTo(5 * SLICE);
+        assertThat(credits.taken()).isZero();
     }
 
     @Test
@@ -149,12 +172,12 @@ final class ReceiveCreditsTest {
                 Thread.sleep(1);
             }
         }
-        // In debt by one slice: with two given back there is one, and the first in the queue gets it on credit.
-        credits.give(link, 2 * SLICE);
+        // Below the limit of one peer by one slice, the first in the queue gets two on credit.
+        credits.give(link, 3 * SLICE);
         for (Thread thread : threads) {
             thread.join(20_000);
         }
         assertThat(order).containsExactly(0, 1, 2);
-        assertThat(credits.taken()).isEqualTo(3 * SLICE);
+        assertThat(credits.taken()).isZero();
     }
 }

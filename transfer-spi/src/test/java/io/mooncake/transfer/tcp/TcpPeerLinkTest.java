@@ -22,7 +22,7 @@ final class TcpPeerLinkTest {
     private final UUID self = UUID.randomUUID();
     private final PeerSockets sockets =
             new PeerSockets(ClusterKey.ofSecret("the secret of the test cluster"), self, true, new Counters());
-    private final ReceiveCredits credits = new ReceiveCredits(ReceiveCredits.BYTES);
+    private final ReceiveCredits credits = new ReceiveCredits(ReceiveCredits.BYTES, 1 << 20);
 
     @AfterEach
     void stop() {
