@@ -334,7 +334,15 @@ final class LocalTransferEngine implements TransferEngine {
     public RemoteLease lease(PeerAddress peer, String namespace, List<byte[]> keys, Duration term, Deadline deadline) {
         requireOpen();
         paths.prepare(peer);
-        return leaseClient.lease(peer, namespace, keys, term, deadline);
+        long began = System.nanoTime();
+        try {
+            return leaseClient.lease(peer, namespace, keys, term, deadline);
+        } catch (MooncakeException e) {
+            if (e.code() == MooncakeException.Code.DEADLINE_EXCEEDED) {
+                matrix.unfinished(peer.incarnation(), 1, 0, System.nanoTime() - began);
+            }
+            throw e;
+        }
     }
 
     @Override

@@ -185,8 +185,14 @@ final class Transfers {
         boolean timed = bytes >= PathMatrix.LARGE_BYTES || ++workspace.smallCalls % TIMED_CALLS == 0;
         long began = timed ? System.nanoTime() : 0;
         execute(peer, workspace);
-        if (timed && batch.completed()) {
-            observe(peer.incarnation(), batch, bytes, System.nanoTime() - began);
+        if (!timed) {
+            return;
+        }
+        long nanos = System.nanoTime() - began;
+        if (batch.completed()) {
+            observe(peer.incarnation(), batch, bytes, nanos);
+        } else if (batch.has(batch.deadlineStatus()) && began + nanos - batch.deadlineNanos() >= 0) {
+            matrix.unfinished(peer.incarnation(), bytes, batch.movedBytes(), nanos);
         }
     }
 

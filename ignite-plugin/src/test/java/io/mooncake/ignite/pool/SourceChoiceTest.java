@@ -83,6 +83,15 @@ final class SourceChoiceTest {
     }
 
     @Test
+    void best_holderThatKeptItsCallersWaiting_isPassedOver() {
+        matrix.unfinished(A, BLOCK, 1000, 1_000_000_000);
+        SourceChoice choice = choice(Locality.Closeness.SAME_HOST, Locality.Closeness.SAME_RACK);
+        for (int i = 0; i < 64; i++) {
+            assertThat(choice.best(List.of(new Run(A, 2), new Run(B, 2)))).contains(new Run(B, 2));
+        }
+    }
+
+    @Test
     void best_nothingMeasured_isTheNearerPeer() {
         SourceChoice choice = choice(Locality.Closeness.ELSEWHERE, Locality.Closeness.SAME_RACK);
         assertThat(choice.best(List.of(new Run(A, 2), new Run(B, 2)))).contains(new Run(B, 2));

@@ -256,6 +256,15 @@ public final class TransferBatch {
         return true;
     }
 
+    /** Bytes that are where they belong, of requests that failed too. */
+    public synchronized long movedBytes() {
+        long missing = 0;
+        for (int i = 0; i < handles.length; i++) {
+            missing += missingBytes[i];
+        }
+        return totalBytes - missing;
+    }
+
     public long deadlineNanos() {
         return deadlineNanos;
     }

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.LongSupplier;
 
 /**
  * Round trip and bandwidth to each peer over each rail, as transfers measured them, and from that how long a transfer will take.
@@ -20,6 +21,10 @@ import java.util.concurrent.atomic.AtomicLongArray;
  *
  * <p>The rails of one kind ({@link RailNumber}) carry a transfer together, so a peer's bandwidth is their sum and its round trip that of the
  * best; kinds take turns, so what counts is the kind that was measured last.
+ *
+ * <p>A transfer that did not end by its deadline says how fast a peer is at most, and is believed at once: whoever keeps its callers waiting
+ * would never be measured otherwise. That is forgotten by and by, for nobody asks such a peer where there is another, and at once when a
+ * transfer ends.
  *
  * <p>Threading: safe for all threads; observations may overwrite each other, so now and then one is lost. {@link #observe} of a known peer
  * allocates nothing.
@@ -36,14 +41,32 @@ public final class PathMatrix {
 
     private static final int WEIGHT = 8;
     private static final long NANOS = 1_000_000_000L;
+    /** In this time something should have come. */
+    private static final long LONG_NANOS = 200_000_000L;
+    /** A limit holds for this long; after each such time, twice as much is thought possible. */
+    private static final long FORGET_NANOS = 10_000_000_000L;
 
     private final ConcurrentHashMap<UUID, Row> rows = new ConcurrentHashMap<>();
+    private final LongSupplier nanoClock;
+
+    public PathMatrix() {
+        this(System::nanoTime);
+    }
+
+    /** @param nanoClock monotonic */
+    public PathMatrix(LongSupplier nanoClock) {
+        this.nanoClock = nanoClock;
+    }
 
     /** Two words a rail: nanoseconds of a round trip, bytes a second; 0 is unmeasured. */
     private static final class Row {
         private final AtomicLongArray words = new AtomicLongArray(2 * MAX_RAILS);
         /** First rail of the kind that was measured last. */
         private volatile int kind;
+        /** Bytes a second that an unfinished transfer left possible; 0 where the latest one ended. */
+        private volatile double limit;
+
+        private volatile long limitedNanos;
 
         long roundTripNanos(int rail) {
             return words.get(2 * rail);
@@ -55,6 +78,9 @@ public final class PathMatrix {
 
         void mix(int word, long value) {
             kind = RailNumber.firstOfKind(word / 2);
+            if (limit != 0) {
+                limit = 0;
+            }
             long old = words.get(word);
             words.set(word, Math.max(1, old == 0 ? value : old + (value - old) / WEIGHT));
         }
@@ -166,6 +192,22 @@ public final class PathMatrix {
         }
     }
 
+    /**
+     * A transfer of {@code bytes} with {@code peer} had not ended after {@code nanos}.
+     *
+     * @param moved bytes that had arrived by then
+     */
+    public void unfinished(UUID peer, long bytes, long moved, long nanos) {
+        if (bytes < 1 || nanos < 1) {
+            return;
+        }
+        // A short time says no more than that it was too short.
+        long atMost = nanos < LONG_NANOS ? bytes : Math.min(bytes, Math.max(1, moved));
+        Row row = row(peer);
+        row.limitedNanos = nanoClock.getAsLong();
+        row.limit = (double) atMost * NANOS / nanos;
+    }
+
     /** That life of a peer is over. */
     public void forget(UUID peer) {
         rows.remove(peer);
@@ -203,17 +245,26 @@ public final class PathMatrix {
             roundTrip = roundTrip == 0 ? common.roundTripNanos : roundTrip;
             speed = speed == 0 ? common.bytesPerSecond : speed;
         }
-        return roundTrip + (long) ((double) bytes * NANOS / speed);
+        return roundTrip + (long) ((double) bytes * NANOS / Math.min(speed, row == null ? speed : limit(row)));
+    }
+
+    private double limit(Row row) {
+        double limit = row.limit;
+        if (limit == 0) {
+            return Double.MAX_VALUE;
+        }
+        double times = (double) (nanoClock.getAsLong() - row.limitedNanos) / FORGET_NANOS;
+        return times <= 1 ? limit : limit * Math.pow(2, Math.min(60, times - 1));
     }
 
     private record Commonly(long roundTripNanos, long bytesPerSecond) {}
 
-    /** Means of the fully measured candidates of each closeness. */
+    /** Means of the fully measured candidates of each closeness; what is wrong with one says nothing of the others. */
     private Map<Locality.Closeness, Commonly> alike(List<Candidate> candidates) {
         Map<Locality.Closeness, long[]> sums = new EnumMap<>(Locality.Closeness.class);
         for (Candidate one : candidates) {
             Row row = rows.get(one.peer());
-            if (row != null && row.bestRoundTrip() > 0 && row.bytesPerSecond() > 0) {
+            if (row != null && row.limit == 0 && row.bestRoundTrip() > 0 && row.bytesPerSecond() > 0) {
                 long[] sum = sums.computeIfAbsent(one.closeness(), key -> new long[3]);
                 sum[0] += row.bestRoundTrip();
                 sum[1] += row.bytesPerSecond();

@@ -11,6 +11,7 @@ import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 final class PathMatrixTest {
@@ -124,6 +125,36 @@ final class PathMatrixTest {
         assertThat(matrix.entries())
                 .extracting(PathMatrix.Entry::railName)
                 .containsExactly("tcp 0", "rdma 0", "rdma 1", "memory");
+    }
+
+    @Test
+    void unfinished_peerThatKeepsCallersWaiting_isPassedOverAndTriedAgainInMinutes() {
+        AtomicLong now = new AtomicLong();
+        PathMatrix timed = new PathMatrix(now::get);
+        Candidate slow = new Candidate(NEAR, Closeness.SAME_RACK);
+        Candidate good = new Candidate(FAR, Closeness.SAME_ZONE);
+        timed.observe(FAR, 0, 1 << 20, 20_000_000);
+        timed.observe(FAR, 0, 1 << 10, 500_000);
+        assertThat(timed.rank(List.of(slow, good), 1 << 20)).containsExactly(slow, good);
+        timed.unfinished(NEAR, 1 << 20, 2048, 2_000_000_000L);
+        assertThat(timed.rank(List.of(slow, good), 1 << 20)).containsExactly(good, slow);
+        for (int second = 0; second < 60; second++) {
+            now.addAndGet(1_000_000_000L);
+            timed.observe(FAR, 0, 1 << 20, 20_000_000);
+            assertThat(timed.rank(List.of(slow, good), 1 << 20)).containsExactly(good, slow);
+        }
+        now.addAndGet(240_000_000_000L);
+        timed.observe(FAR, 0, 1 << 20, 20_000_000);
+        assertThat(timed.rank(List.of(slow, good), 1 << 20)).containsExactly(slow, good);
+    }
+
+    @Test
+    void unfinished_shortDeadline_saysOnlyThatItWasTooShort() {
+        matrix.observe(NEAR, 0, 1 << 20, 1_000_000);
+        matrix.observe(NEAR, 0, 1 << 10, 100_000);
+        long before = matrix.estimateNanos(NEAR, Closeness.SAME_RACK, 1 << 20);
+        matrix.unfinished(NEAR, 1 << 20, 4096, 100_000);
+        assertThat(matrix.estimateNanos(NEAR, Closeness.SAME_RACK, 1 << 20)).isEqualTo(before);
     }
 
     @Test
