@@ -270,8 +270,9 @@ final class Paths {
         }
     }
 
-    /** Ends the devices' keys for a range of a region that stays. */
+    /** Ends writes into a range of a region that stays, and the devices' keys for it. */
     void revoke(Region region, long offset, long length) {
+        tcp.revoke(region, offset, length);
         if (rdma != null) {
             rdma.revoke(region, offset, length);
         }

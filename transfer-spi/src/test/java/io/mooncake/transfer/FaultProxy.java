@@ -24,6 +24,8 @@ final class FaultProxy implements AutoCloseable {
     volatile long passedBytes = Long.MAX_VALUE;
     /** Bytes a second of the owner that each connection lets through. */
     volatile long bytesPerSecond = Long.MAX_VALUE;
+    /** Bytes of the reader that each connection lets through; what comes after waits until this is raised. */
+    volatile long readerBytes = Long.MAX_VALUE;
     /** What happens to the bytes of one side, or null. */
     volatile @Nullable Damage damage;
 
@@ -108,7 +110,8 @@ final class FaultProxy implements AutoCloseable {
                 }
                 long room = byOwner ? passedBytes - passed : said.length;
                 if (room > 0) {
-                    out.write(said, 0, (int) Math.min(room, said.length));
+                    int now = byOwner ? said.length : awaitRoom(out, said, passed);
+                    out.write(said, said.length - now, (int) Math.min(room, now));
                 }
                 passed += read;
             }
@@ -121,6 +124,16 @@ final class FaultProxy implements AutoCloseable {
             quietly(from);
             quietly(to);
         }
+    }
+
+    /** Passes on what may pass, then waits until the rest may; how much that is. */
+    private int awaitRoom(OutputStream out, byte[] said, long passed) throws IOException, InterruptedException {
+        int early = (int) Math.max(0, Math.min(said.length, readerBytes - passed));
+        out.write(said, 0, early);
+        while (readerBytes - passed < said.length && !server.isClosed()) {
+            Thread.sleep(2);
+        }
+        return said.length - early;
     }
 
     private void quietly(Socket socket) {

@@ -86,6 +86,18 @@ final class TcpServerConnection extends WatchedChannel {
         return touching == region;
     }
 
+    /**
+     * Whether bytes of a write that is granted no more may still arrive in the range. Asked by other threads: of a request that has just ended
+     * it may see a part, and what it then says is true of the next one.
+     */
+    boolean mayStillWrite(Region region, long offset, long length) {
+        if (touching != region || !request.claim.write) {
+            return false;
+        }
+        long start = request.claim.start();
+        return start < offset + length && offset < start + request.claim.length && ended(region) != null;
+    }
+
     /** Serves until either side closes. */
     void serve() {
         watch();

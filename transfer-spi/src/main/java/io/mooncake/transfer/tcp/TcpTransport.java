@@ -246,6 +246,11 @@ public final class TcpTransport implements Transport {
         return link == null ? List.of() : link.statistics();
     }
 
+    /** No byte of a write that was granted before the range's generation moved arrives there any more on return. */
+    public void revoke(Region region, long offset, long length) {
+        owner.revoke(region, offset, length);
+    }
+
     @Override
     public void cut(Region region) {
         owner.forEach(connection -> {
