@@ -193,7 +193,8 @@ final class DamageTest {
         (write ? readerMemory : ownerMemory).fill(name, 0, size);
         (write ? ownerMemory : readerMemory).fill(OTHER, 0, SIZE);
         RemoteHandle[] handles = {
-            owner.issueHandle(reader.incarnation(), region, 1, 0, size, write, Duration.ofSeconds(20))
+            owner.issueHandle(
+                    reader.incarnation(), region, ownerMemory.generation.get(), 0, size, write, Duration.ofSeconds(20))
         };
         long[] addresses = {readerMemory.address};
         long before = System.nanoTime();
@@ -207,6 +208,10 @@ final class DamageTest {
             assertThat((write ? ownerMemory : readerMemory).holds(name, 0, size))
                     .as(what)
                     .isTrue();
+        } else if (write) {
+            // Its bytes may still be on their way, and the memory is wanted.
+            ownerMemory.generation.incrementAndGet();
+            owner.revoke(region, 0, SIZE);
         }
         return status;
     }

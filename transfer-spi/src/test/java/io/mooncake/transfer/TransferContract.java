@@ -19,6 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -447,6 +448,105 @@ abstract class TransferContract {
         assertThat(readAll(lease)).containsExactly(TransferStatus.LEASE_EXPIRED);
         await(() -> leases.pinned.get() == 0);
         assertThat(owner.statistics().leasesOpen()).isZero();
+    }
+
+    /** How leased elements are read. */
+    enum LeasedForm {
+        SINGLE,
+        BATCH,
+        PREPARED,
+        TICKET
+    }
+
+    private TransferStatus[] read(LeasedForm form, RemoteLease lease) {
+        List<TransferEngine.ReadRequest> requests = new ArrayList<>();
+        for (int i = 0; i < (form == LeasedForm.SINGLE ? 1 : lease.size()); i++) {
+            requests.add(new TransferEngine.ReadRequest(i, readerMemory.address + (long) i * STEP));
+        }
+        return switch (form) {
+            case SINGLE, BATCH -> reader.read(lease, requests, soon());
+            case PREPARED -> {
+                TransferStatus[] statuses = new TransferStatus[requests.size()];
+                reader.prepareRead(lease, requests).run(statuses, System.nanoTime() + 20_000_000_000L);
+                yield statuses;
+            }
+            case TICKET ->
+                reader.submitRead(lease, requests, soon()).await(soon()).orElseThrow();
+        };
+    }
+
+    @ParameterizedTest
+    @EnumSource(LeasedForm.class)
+    void read_leaseEndsMeanwhile_everyFormSaysSoAndNothingReusedIsBelieved(LeasedForm form) throws Exception {
+        int elements = 4;
+        int length = 2 << 20;
+        int[] keys = new int[elements];
+        for (int i = 0; i < elements; i++) {
+            keys[i] = i;
+            leases.put(i, i * STEP, length, 1 << 18);
+        }
+        RemoteLease lease = lease(Duration.ofMillis(250), keys);
+        // The memory is wanted by others: it finds another use as soon as nothing is pinned.
+        Thread pressure = new Thread(() -> {
+            await(() -> leases.pinned.get() == 0);
+            ownerMemory.generation.incrementAndGet();
+            ownerMemory.fill(99, 0, elements * STEP);
+        });
+        pressure.start();
+        boolean ended = false;
+        while (!ended) {
+            TransferStatus[] statuses = read(form, lease);
+            for (int i = 0; i < statuses.length; i++) {
+                assertThat(statuses[i]).isIn(TransferStatus.COMPLETED, TransferStatus.LEASE_EXPIRED);
+                ended |= statuses[i] == TransferStatus.LEASE_EXPIRED;
+                if (statuses[i] == TransferStatus.COMPLETED) {
+                    assertThat(readerMemory.holds(i, i * STEP, length)).isTrue();
+                }
+            }
+        }
+        assertThat(lease.expired()).isTrue();
+        assertThat(read(form, lease)).containsOnly(TransferStatus.LEASE_EXPIRED);
+        pressure.join();
+        assertThat(read(form, lease)).containsOnly(TransferStatus.LEASE_EXPIRED);
+    }
+
+    @Test
+    void batchTransferSync_handleEndsMeanwhile_singleBatchAndPartsEndAlike() {
+        int size = 1 << 20;
+        readerMemory.fill(5, 0, size);
+        for (boolean write : new boolean[] {false, true}) {
+            RemoteHandle handle = handle(0, size, write, Duration.ofMillis(150));
+            boolean ended = false;
+            while (!ended) {
+                TransferStatus status = write ? write(handle, size, 0) : read(handle, size, 0);
+                assertThat(status).isIn(TransferStatus.COMPLETED, TransferStatus.LEASE_EXPIRED);
+                ended = status == TransferStatus.LEASE_EXPIRED;
+            }
+            RemoteHandle[] handles = {handle, handle, handle};
+            long[] addresses = {readerMemory.address, readerMemory.address + size, readerMemory.address + 2 * size};
+            long[] sizes = {size, 1, size / 3};
+            assertThat(
+                            write
+                                    ? reader.batchTransferSyncWrite(owner.address(), addresses, handles, sizes, soon())
+                                    : reader.batchTransferSyncRead(owner.address(), addresses, handles, sizes, soon()))
+                    .containsOnly(TransferStatus.LEASE_EXPIRED);
+        }
+    }
+
+    @Test
+    void batchTransferSyncWrite_olderAttemptAfterANewerOne_isStaleAndChangesNothing() {
+        int size = 300_000;
+        RemoteHandle older = handle(0, size, true);
+        readerMemory.fill(1, 0, size);
+        assertThat(write(older, size, 0)).isEqualTo(TransferStatus.COMPLETED);
+        ownerMemory.generation.incrementAndGet();
+        owner.revoke(ownerRegion, 0, size);
+        readerMemory.fill(2, 0, size);
+        assertThat(write(handle(0, size, true), size, 0)).isEqualTo(TransferStatus.COMPLETED);
+        readerMemory.fill(3, 0, size);
+        assertThat(write(older, size, 0)).isEqualTo(TransferStatus.STALE_GENERATION);
+        assertThat(ownerMemory.holds(2, 0, size)).isTrue();
+        assertThat(read(older, size, 0)).isEqualTo(TransferStatus.STALE_GENERATION);
     }
 
     @Test
