@@ -293,7 +293,7 @@ final class AbuseTest {
 
     @Test
     void flood_ofForgeries_movesNothingGrowsNothingAndTheGoodPeerIsServed() throws Exception {
-        int wanted = Boolean.getBoolean("mooncake.long") ? 100_000 : 10_000;
+        int wanted = Boolean.getBoolean("mooncake.long") ? 1_000_000 : 10_000;
         try (TransferEngine good = TransferEngine.start(config())) {
             median(good, 200);
             long[] alone = median(good, 400);
@@ -317,7 +317,7 @@ final class AbuseTest {
             });
             flood.start();
             long[] under = median(good, 400);
-            flood.join(TimeUnit.SECONDS.toMillis(Boolean.getBoolean("mooncake.long") ? 300 : 60));
+            flood.join(TimeUnit.SECONDS.toMillis(Boolean.getBoolean("mooncake.long") ? 1200 : 60));
             done.set(true);
             flood.join();
             long refused = owner.refusals().get(RefusalCause.FORGED);
