@@ -19,6 +19,8 @@
 
 /* CUdevice_attribute */
 #define GPU_DIRECT_RDMA_SUPPORTED 116
+#define FLUSH_WRITES_OPTIONS 117
+#define WRITES_ORDERING 118
 #define DMA_BUF_SUPPORTED 124
 
 /* CUpointer_attribute */
@@ -33,6 +35,10 @@
 #define HANDLE_DMA_BUF_FD 1
 #define FLUSH_CURRENT_CONTEXT 0
 #define FLUSH_TO_OWNER 100
+
+/* CUflushGPUDirectRDMAWritesOptions, CUGPUDirectRDMAWritesOrdering */
+#define FLUSH_BY_HOST 1
+#define ORDERED_FOR_OWNER 100
 
 /* Longs of a copy: CudaStream.java has the same numbers. */
 #define COPY_LONGS 4
@@ -106,7 +112,20 @@ static int set_text(JNIEnv *env, jobjectArray texts, jsize index, const char *te
     return 1;
 }
 
-/* texts: {name, PCI bus id}; numbers: {total bytes, dma-buf, GPUDirect RDMA}. An attribute that the driver does not know is 0. */
+/* What makes the writes of a network card visible to the device: 2 a flush, 1 nothing needs to, 0 nothing does. */
+static int visibility(const struct cuda_driver *driver, int device) {
+    int options = 0;
+    int ordering = 0;
+    if (driver->flush_writes && !driver->attribute(&options, FLUSH_WRITES_OPTIONS, device) && (options & FLUSH_BY_HOST)) {
+        return 2;
+    }
+    return !driver->attribute(&ordering, WRITES_ORDERING, device) && ordering >= ORDERED_FOR_OWNER;
+}
+
+/*
+ * texts: {name, PCI bus id}; numbers: {total bytes, dma-buf, GPUDirect RDMA, visibility of remote writes}. An attribute that the driver
+ * does not know is 0.
+ */
 CUDA_CALL(jint, describe)(JNIEnv *env, jclass type, jlong handle, jint ordinal, jobjectArray texts, jlongArray numbers) {
     (void)type;
     const struct cuda_driver *driver = (const struct cuda_driver *)(intptr_t)handle;
@@ -135,9 +154,9 @@ CUDA_CALL(jint, describe)(JNIEnv *env, jclass type, jlong handle, jint ordinal, 
     if (driver->attribute(&direct, GPU_DIRECT_RDMA_SUPPORTED, device)) {
         direct = 0;
     }
-    jlong values[] = {(jlong)total, dma_buf, direct};
+    jlong values[] = {(jlong)total, dma_buf, direct, visibility(driver, device)};
     if (set_text(env, texts, 0, name) && set_text(env, texts, 1, bus)) {
-        (*env)->SetLongArrayRegion(env, numbers, 0, 3, values);
+        (*env)->SetLongArrayRegion(env, numbers, 0, 4, values);
     }
     return 0;
 }

@@ -70,6 +70,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device devices[MAX_DEVICES];
 static int device_count = 2;
 static int dma_buf_supported = 1;
+static int flush_options = 1;
+static int writes_ordering;
 static int initialized;
 static struct range ranges[MAX_RANGES];
 static int range_count;
@@ -246,7 +248,13 @@ int cuDeviceGetPCIBusId(char *id, int length, int device) {
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
     int code = begin("cuDeviceGetAttribute", NULL);
-    *value = attribute == 124 ? dma_buf_supported : attribute == 116 ? 1 : 0;
+    switch (attribute) {
+    case 116: *value = 1; break;
+    case 117: *value = flush_options; break;
+    case 118: *value = writes_ordering; break;
+    case 124: *value = dma_buf_supported; break;
+    default: *value = 0;
+    }
     return end(code);
 }
 
@@ -475,6 +483,9 @@ int cuFlushGPUDirectRDMAWrites(int target, int scope) {
     (void)scope;
     int device = 0;
     int code = begin("cuFlushGPUDirectRDMAWrites", &device);
+    if (!code && !(flush_options & 1)) {
+        code = UNSUPPORTED;
+    }
     done_flushes += !code;
     return end(code);
 }
@@ -528,6 +539,8 @@ TEST_CALL(void, configure)(JNIEnv *env, jclass type, jint count, jboolean dma_bu
     dma_buf_supported = dma_buf;
     fault_count = 0;
     slow_millis = 0;
+    flush_options = 1;
+    writes_ordering = 0;
     done_copies = 0;
     done_flushes = 0;
     done_exports = 0;
@@ -557,6 +570,15 @@ TEST_CALL(void, healAll)(JNIEnv *env, jclass type) {
     (void)type;
     pthread_mutex_lock(&lock);
     fault_count = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+TEST_CALL(void, remoteWrites)(JNIEnv *env, jclass type, jint options, jint ordering) {
+    (void)env;
+    (void)type;
+    pthread_mutex_lock(&lock);
+    flush_options = options;
+    writes_ordering = ordering;
     pthread_mutex_unlock(&lock);
 }
 

@@ -54,11 +54,18 @@ public final class Cuda {
         List<CudaGpu> gpus = new ArrayList<>();
         for (int i = 0; i < found[1]; i++) {
             String[] texts = {"", ""};
-            long[] numbers = new long[3];
+            long[] numbers = new long[4];
             if (CudaCalls.describe(driver, i, texts, numbers) == 0) {
                 // The driver writes its letters large, sysfs small.
                 String bus = texts[1].toLowerCase(Locale.ROOT);
-                gpus.add(new CudaGpu(i, texts[0], bus, numbers[0], numbers[1] != 0, numbers[2] != 0));
+                gpus.add(new CudaGpu(
+                        i,
+                        texts[0],
+                        bus,
+                        numbers[0],
+                        numbers[1] != 0,
+                        numbers[2] != 0,
+                        CudaGpu.RemoteWrites.values()[(int) numbers[3]]));
             }
         }
         return List.copyOf(gpus);

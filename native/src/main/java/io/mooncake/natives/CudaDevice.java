@@ -131,8 +131,15 @@ public final class CudaDevice implements AutoCloseable {
         return new DmaBuf(descriptor[0], address - start);
     }
 
-    /** What a network card has written into this GPU becomes visible to its programs. */
+    /**
+     * What a network card has written into this GPU becomes visible to its programs.
+     *
+     * @throws CudaException the driver failed, or has no call for that and the GPU needs one
+     */
     public void flushRemoteWrites() {
+        if (gpu.remoteWrites() == CudaGpu.RemoteWrites.ORDERED) {
+            return;
+        }
         call("flush remote writes", CudaCalls::flushRemoteWrites);
     }
 

@@ -58,8 +58,10 @@ class CudaTest {
         assertThat(Cuda.unavailable()).isEmpty();
         assertThat(Cuda.gpus())
                 .containsExactly(
-                        new CudaGpu(0, "Fake GPU 0", "0000:c0:00.0", 1L << 30, true, true),
-                        new CudaGpu(1, "Fake GPU 1", "0000:c1:00.0", 1L << 30, true, true));
+                        new CudaGpu(
+                                0, "Fake GPU 0", "0000:c0:00.0", 1L << 30, true, true, CudaGpu.RemoteWrites.FLUSHED),
+                        new CudaGpu(
+                                1, "Fake GPU 1", "0000:c1:00.0", 1L << 30, true, true, CudaGpu.RemoteWrites.FLUSHED));
         assertThat(NativeProbe.take().cuda().devices()).containsExactly("Fake GPU 0", "Fake GPU 1");
     }
 
@@ -67,6 +69,25 @@ class CudaTest {
     void gpus_oldDriver_saysNoDmaBuf() {
         FakeCuda.configure(1, false);
         assertThat(Cuda.gpus()).hasSize(1).noneMatch(CudaGpu::dmaBuf);
+    }
+
+    @Test
+    void flushRemoteWrites_eachKindOfGpu_flushesWhereItMust() {
+        try (CudaDevice device = Cuda.open(0)) {
+            device.flushRemoteWrites();
+            assertThat(FakeCuda.flushes()).isOne();
+        }
+        FakeCuda.remoteWrites(0, 100);
+        try (CudaDevice device = Cuda.open(0)) {
+            assertThat(device.gpu().remoteWrites()).isEqualTo(CudaGpu.RemoteWrites.ORDERED);
+            device.flushRemoteWrites();
+            assertThat(FakeCuda.flushes()).isOne();
+        }
+        FakeCuda.remoteWrites(2, 0);
+        try (CudaDevice device = Cuda.open(0)) {
+            assertThat(device.gpu().remoteWrites()).isEqualTo(CudaGpu.RemoteWrites.HIDDEN);
+            assertThatThrownBy(device::flushRemoteWrites).hasMessageContaining("CUDA_ERROR_NOT_SUPPORTED");
+        }
     }
 
     @Test

@@ -66,6 +66,9 @@ public final class FakeCuda {
 
     private static native void healAll();
 
+    /** The driver's attributes of what network cards write: which flushes there are, 1 for the host's, and how far they are in order anyway. */
+    public static native void remoteWrites(int flushOptions, int ordering);
+
     /** How long each wait for a stream takes at least, those under way too. */
     public static native void slowWaits(int millis);
 

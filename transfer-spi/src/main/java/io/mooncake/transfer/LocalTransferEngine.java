@@ -271,7 +271,13 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public void revoke(int region, long offset, long length) {
         requireOpen();
-        paths.revoke(requireRange(region, offset, length), offset, length);
+        Region found = requireRange(region, offset, length);
+        try {
+            paths.revoke(found, offset, length);
+        } catch (MooncakeException e) {
+            GpuMemory.lost(found, "revoked, and no new keys are to be had: " + e.getMessage());
+            throw e;
+        }
     }
 
     private Region requireRange(int region, long offset, long length) {

@@ -193,6 +193,23 @@ final class GpuDirectFaultOnDevice {
     }
 
     @Test
+    void registerGpuMemory_writesOfCardsAreInOrderOrStayHidden_areNotFlushedOrNotDirect() {
+        FakeCuda.remoteWrites(0, 100);
+        here.register(reader);
+        int ordered = there.register(owner);
+        assertThat(report(owner, ordered).path()).isEqualTo(GpuPath.DMA_BUF);
+        assertBothWaysMove(ordered);
+        assertThat(reader.statistics().readRdma()).isEqualTo(SIZE);
+        owner.unregisterMemory(ordered);
+        FakeCuda.remoteWrites(0, 0);
+        int hidden = there.register(owner);
+        assertThat(report(owner, hidden).path()).isEqualTo(GpuPath.STAGED);
+        assertThat(report(owner, hidden).reason()).contains("no flush");
+        assertBothWaysMove(hidden);
+        assertThat(FakeCuda.flushes()).isZero();
+    }
+
+    @Test
     void revoke_rangeOfGpuMemory_makesOtherKeysForItsPieces() {
         FakeVerbs.behave(true, 0, 0);
         here.register(reader);
@@ -215,6 +232,8 @@ final class GpuDirectFaultOnDevice {
         int region = there.register(owner);
         FakeVerbs.behave(true, EIO, EIO);
         assertThatThrownBy(() -> owner.revoke(region, 0, 1)).isInstanceOf(MooncakeException.class);
+        assertThat(report(owner, region).path()).isEqualTo(GpuPath.STAGED);
+        assertThat(report(owner, region).reason()).startsWith("revoked, and no new keys are to be had: rxe0: register");
         assertBothWaysMove(region);
         assertThat(reader.statistics().readTcp()).isEqualTo(SIZE);
     }

@@ -66,7 +66,7 @@ class FindingsTest {
 
     @Test
     void gpus_eachWay_isNamedWithTheReason() {
-        CudaGpu gpu = new CudaGpu(0, "A GPU", "0000:41:00.0", 80L << 30, true, true);
+        CudaGpu gpu = new CudaGpu(0, "A GPU", "0000:41:00.0", 80L << 30, true, true, CudaGpu.RemoteWrites.ORDERED);
         GpuProbe.Way open = new GpuProbe.Way(GpuPath.DMA_BUF, List.of("mlx5_0", "mlx5_1"), List.of());
         GpuProbe.Way half = new GpuProbe.Way(GpuPath.DMA_BUF, List.of("mlx5_0"), List.of("mlx5_1: no"));
         GpuProbe.Way closed = new GpuProbe.Way(GpuPath.PEER_MEMORY, List.of(), List.of("no module"));

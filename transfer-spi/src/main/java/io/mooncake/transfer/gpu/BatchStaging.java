@@ -15,6 +15,8 @@ final class BatchStaging implements Staging {
     private final PinnedArena arena;
     /** By request; null for those whose local end is memory of the host. */
     private final @Nullable GpuRegion[] regions;
+    /** As it was at the start: what is staged and what is not does not change under a transport. */
+    private final boolean[] direct;
 
     private final int slotBytes;
     private final int wanted;
@@ -25,6 +27,11 @@ final class BatchStaging implements Staging {
     BatchStaging(PinnedArena arena, @Nullable GpuRegion[] regions, int slotBytes, int slices, long deadlineNanos) {
         this.arena = arena;
         this.regions = regions;
+        this.direct = new boolean[regions.length];
+        for (int i = 0; i < regions.length; i++) {
+            GpuRegion region = regions[i];
+            direct[i] = region != null && region.direct();
+        }
         this.slotBytes = slotBytes;
         this.wanted = Math.max(1, Math.min(MAX_SLOTS, slices));
         this.deadlineNanos = deadlineNanos;
@@ -37,8 +44,7 @@ final class BatchStaging implements Staging {
 
     @Override
     public boolean direct(int request) {
-        GpuRegion region = regions[request];
-        return region != null && region.direct();
+        return direct[request];
     }
 
     @Override

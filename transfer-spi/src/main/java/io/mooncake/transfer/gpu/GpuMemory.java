@@ -162,6 +162,13 @@ public final class GpuMemory implements AutoCloseable {
         return region.device() instanceof GpuRegion gpu ? Optional.of(gpu.report()) : Optional.empty();
     }
 
+    /** The network card has lost the region: from now on its bytes are staged, because of {@code reason}. */
+    public static void lost(Region region, String reason) {
+        if (region.device() instanceof GpuRegion gpu) {
+            gpu.chosen(new GpuReport(gpu.report().gpu(), GpuPath.STAGED, reason));
+        }
+    }
+
     /** Ends all batches that wait for buffers: they hold regions, one of which is to end. */
     public void cut() {
         PinnedArena pinned = arena;

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /** A registered range of a GPU's memory. Until the way of its bytes is chosen, they are staged. */
 final class GpuRegion implements DeviceMemory {
     private final GpuDevice device;
-    /** Written once, by the thread that registers. */
+    /** Written by the thread that registers, and when the card has lost it. */
     private volatile GpuReport report;
 
     GpuRegion(GpuDevice device) {

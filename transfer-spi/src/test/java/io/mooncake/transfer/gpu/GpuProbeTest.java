@@ -27,6 +27,14 @@ final class GpuProbeTest {
     }
 
     @Test
+    void ways_writesOfCardsStayHidden_areStagingAlone() {
+        FakeCuda.remoteWrites(0, 0);
+        assertThat(ways().get(0).against()).anyMatch(reason -> reason.contains("no flush"));
+        assertThat(ways().get(1).against()).anyMatch(reason -> reason.contains("no flush"));
+        assertThat(ways().get(2).open()).isTrue();
+    }
+
+    @Test
     void ways_copiesFail_stagingIsClosedToo() {
         FakeCuda.fail("cuMemcpyHtoDAsync_v2", 0, 1, FakeCuda.ILLEGAL_ADDRESS);
         assertThat(ways().get(2).against()).containsExactly("GPU 1: copy: CUDA_ERROR_ILLEGAL_ADDRESS (700)");
