@@ -132,7 +132,7 @@ final class LaneFrameDescriptor {
             int offset = from.getInt();
             int length = from.getInt();
             int crc = from.getInt();
-            boolean last = from.get() == 1;
+            int last = from.get();
             int region = from.getInt();
             long generation = from.getLong();
             long start = from.getLong();
@@ -140,6 +140,9 @@ final class LaneFrameDescriptor {
             long expires = from.getLong();
             byte[] capability = bytes(from, from.getShort());
             requireEnd(from);
+            if ((last & ~1) != 0) {
+                throw corrupt("last: " + last);
+            }
             if (offset < 0 || length < 1 || length > LaneMemory.BYTES || length > room || offset + length < 0) {
                 throw corrupt("piece " + offset + "+" + length);
             }
@@ -147,7 +150,7 @@ final class LaneFrameDescriptor {
                     offset,
                     length,
                     crc,
-                    last,
+                    last == 1,
                     new RemoteHandle(region, generation, start, room, false, expires, capability));
         } catch (BufferUnderflowException e) {
             throw corrupt("too short");
