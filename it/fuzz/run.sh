@@ -31,12 +31,12 @@ for module in transfer-spi ignite-plugin; do
         mkdir -p "$corpus" "$found"
         echo "$name: $seconds s, $(find "$corpus" -type f | wc -l) kept inputs"
         if (cd "$work" && java "@$root/jvm.args" -Xmx1g -cp "$path" \
-            com.code_intelligence.jazzer.Jazzer --target_class="${class//\//.}" --instrumentation_includes='io.mooncake.**' \
+            com.code_intelligence.jazzer.Jazzer --target_class="${class//\//.}" --instrumentation_includes='io.mooncake.**' --custom_hook_includes='io.mooncake.**' \
             --reproducer_path="$work" -artifact_prefix="$work/$name-" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=3000 -max_len=8192 \
             -print_final_stats=1 "$found" "$corpus") > "$work/$name.log" 2>&1; then
             # What reaches new code, smallest first, joins the corpus.
             (cd "$work" && java "@$root/jvm.args" -cp "$path" \
-                com.code_intelligence.jazzer.Jazzer --target_class="${class//\//.}" --instrumentation_includes='io.mooncake.**' -merge=1 "$corpus" "$found") \
+                com.code_intelligence.jazzer.Jazzer --target_class="${class//\//.}" --instrumentation_includes='io.mooncake.**' --custom_hook_includes='io.mooncake.**' -merge=1 "$corpus" "$found") \
                 > "$work/$name.merge.log" 2>&1 || true
             echo "$name: $(grep -o 'stat::number_of_executed_units: *[0-9]*' "$work/$name.log" | grep -o '[0-9]*$') runs, $(find "$corpus" -type f | wc -l) inputs kept now"
         else

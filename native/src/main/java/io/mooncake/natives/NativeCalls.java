@@ -32,6 +32,9 @@ final class NativeCalls {
     /** Fills the page table: 0 or -errno. */
     static native int sharedPopulate(long address, long bytes, boolean write);
 
+    /** Copies between raw addresses that do not overlap. */
+    static native void copy(long from, long to, long bytes);
+
     /** Unmaps and closes. */
     static native void sharedClose(long address, long bytes, int descriptor);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.shm;
 
+import io.mooncake.natives.NativeMemory;
 import io.mooncake.transfer.internal.DirectViews;
 import io.mooncake.transfer.internal.RawMemory;
 import io.mooncake.transfer.internal.TransferBatch;
@@ -9,12 +10,18 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * Copies slices and checks their sums over the private copy, piece by piece, while a piece is still in the CPU's second cache. One thread
+ * Copies slices and checks their sums over the private copy, piece by piece, while a piece is still in the CPU's cache. One thread
  * each. Allocates only when it comes to another part of memory.
  */
 final class Copier {
-    /** Fits the second cache twice, and the JVM reaches a safepoint at least that often. */
+    /** What is copied between two looks at whether to go on. */
     static final int PIECE_BYTES = 256 << 10;
+
+    /** Of copies that are summed: the sum finds the copy in the cache. No native loop that does both at once is faster. */
+    private static final int SUMMED_BYTES = 32 << 10;
+
+    /** Below this the JVM's own copy is faster: the call costs more than the better instructions gain. */
+    private static final int NATIVE_BYTES = 4 << 10;
 
     /** Views are made for this much at a time; a piece never crosses the end of one. */
     private static final int WINDOW_BYTES = 64 << 20;
@@ -37,17 +44,15 @@ final class Copier {
         int length = slice.length();
         int segment = batch.segmentLength(slice);
         if (segment == 0) {
-            for (int at = 0; at < length; at += PIECE_BYTES) {
-                RawMemory.copy(source + at, target + at, Math.min(PIECE_BYTES, length - at));
-            }
+            copy(source, target, length);
             return true;
         }
         for (int from = 0; from < length; from += segment) {
             int end = from + segment;
             crc.reset();
             for (int at = from; at < end; ) {
-                int bytes = Math.min(PIECE_BYTES, end - at);
-                RawMemory.copy(source + at, target + at, bytes);
+                int bytes = Math.min(SUMMED_BYTES, end - at);
+                copy(source + at, target + at, bytes);
                 update(target + at, bytes);
                 at += bytes;
             }
@@ -56,6 +61,15 @@ final class Copier {
             }
         }
         return true;
+    }
+
+    /** Copies between memories, neither of which is a device's; whoever calls has the bridge, for it has mapped one of them. */
+    static void copy(long source, long target, long bytes) {
+        if (bytes < NATIVE_BYTES) {
+            RawMemory.copy(source, target, bytes);
+        } else {
+            NativeMemory.copy(source, target, bytes);
+        }
     }
 
     private void update(long address, int bytes) {

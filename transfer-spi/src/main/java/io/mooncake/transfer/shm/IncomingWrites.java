@@ -256,7 +256,7 @@ final class IncomingWrites {
                 if (stopped) {
                     return MailboxDescriptor.NOT_SHARED;
                 }
-                RawMemory.copy(from + at, to + at, Math.min(Copier.PIECE_BYTES, length - at));
+                Copier.copy(from + at, to + at, Math.min(Copier.PIECE_BYTES, length - at));
             } finally {
                 copying = false;
             }
