@@ -125,6 +125,18 @@ final class RdmaDirectReadOnDevice {
     }
 
     @Test
+    void read_ownersDeviceRefusesAConnection_triesAgain() {
+        pair.change(CONNECT, asked -> {
+            byte[] elsewhere = asked.clone();
+            // The first byte of the address: nobody there, and no way to it.
+            elsewhere[5 + 12] ^= 0x55;
+            return elsewhere;
+        });
+        assertThat(read(pair.checksums(COUNT, SIZE))).containsOnly(TransferStatus.COMPLETED);
+        assertThat(pair.asked).containsExactly(CONNECT, CONNECT, REGION);
+    }
+
+    @Test
     void read_handleThatTheOwnerDidNotIssue_isRefusedAndNoByteMoves() {
         RemoteHandle forged =
                 new RemoteHandle(region.id(), 1, 0, SIZE, false, System.nanoTime() + 5_000_000_000L, new byte[32]);

@@ -21,6 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
 
 /**
  * Two RDMA transports of one process that talk by direct calls, and memory on both sides. What is to happen after a service has answered
@@ -29,6 +30,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 final class RdmaPair implements AutoCloseable {
     private final Map<UUID, Map<String, ControlPlane.RequestHandler>> handlers = new ConcurrentHashMap<>();
     private final Map<String, Runnable> afterwards = new ConcurrentHashMap<>();
+    private final Map<String, UnaryOperator<byte[]>> changes = new ConcurrentHashMap<>();
     private final Capabilities capabilities = new Capabilities(new SecureRandom());
     private final RegionRegistry ownerRegions = new RegionRegistry();
     private final RegionRegistry readerRegions = new RegionRegistry();
@@ -104,8 +106,11 @@ final class RdmaPair implements AutoCloseable {
                     PeerAddress peer, String service, byte[] payload, Deadline deadline) {
                 asked.add(service);
                 byte[] reply;
+                UnaryOperator<byte[]> change = changes.remove(service);
                 try {
-                    reply = handlers.get(peer.incarnation()).get(service).handle(own, payload);
+                    reply = handlers.get(peer.incarnation())
+                            .get(service)
+                            .handle(own, change == null ? payload : change.apply(payload));
                 } catch (RuntimeException e) {
                     return CompletableFuture.failedFuture(e);
                 }
@@ -126,6 +131,11 @@ final class RdmaPair implements AutoCloseable {
                 throw new UnsupportedOperationException(topic);
             }
         };
+    }
+
+    /** Once, what that service is to be asked instead. */
+    void change(String service, UnaryOperator<byte[]> change) {
+        changes.put(service, change);
     }
 
     /** Once, when that service has answered. */

@@ -174,22 +174,31 @@ final class RdmaOwner implements AutoCloseable {
                     "queue pairs: " + served.size() + " (expected: below " + limit + ", an engine that is open)");
         }
         RdmaPort port = devices.activeFrom(asked.rail());
-        if (port == null) {
-            return RdmaFrameDescriptor.encodeConnected(
-                    Connected.noPort(devices.ports().size()));
-        }
-        VerbsQueuePair pair = port.create(VerbsDevice.REMOTE_READ | VerbsDevice.REMOTE_WRITE);
-        int sequence = port.newSequence();
+        Connected answer = port == null ? null : answering(from, port, asked);
+        return RdmaFrameDescriptor.encodeConnected(
+                answer == null ? Connected.noPort(devices.ports().size()) : answer);
+    }
+
+    /**
+     * Makes the end that answers. Null when the device refuses: its port may have gone down just now, or it has no more queue pairs. The
+     * peer is told what it is told of a port that is down, and tries again.
+     */
+    private @Nullable Connected answering(UUID from, RdmaPort port, Connect asked) {
+        VerbsQueuePair pair = null;
         try {
+            pair = port.create(VerbsDevice.REMOTE_READ | VerbsDevice.REMOTE_WRITE);
+            int sequence = port.newSequence();
             port.connect(pair, sequence, asked.endpoint());
             long id = ids.incrementAndGet();
-            byte[] reply = RdmaFrameDescriptor.encodeConnected(
-                    new Connected(id, port.index(), devices.ports().size(), port.endpoint(pair, sequence)));
+            Connected answer = new Connected(id, port.index(), devices.ports().size(), port.endpoint(pair, sequence));
             served.put(id, new Served(from, port, pair));
-            return reply;
+            return answer;
         } catch (RuntimeException e) {
-            pair.close();
-            throw e;
+            LOG.debug("No queue pair for {} on {}", from, port, e);
+            if (pair != null) {
+                pair.close();
+            }
+            return null;
         }
     }
 
