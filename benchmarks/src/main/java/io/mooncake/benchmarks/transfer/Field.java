@@ -80,11 +80,14 @@ final class Field implements AutoCloseable {
         }
     }
 
-    /** The engine over the first RDMA device. */
+    /** The engine over RDMA, and the first device by itself. */
     static Field rdma(TransferSettings settings) {
         Field field = new Field(settings);
         try {
             field.engine("rdma");
+            ChildProcess verbs = field.java("VerbsMain", "ceiling-verbs", field.memory());
+            verbs.await("READY", START_MILLIS);
+            field.contenders.add(new Contender("verbs", Contender.Role.CEILING, verbs, null, Field::plain));
             return field;
         } catch (RuntimeException e) {
             field.close();

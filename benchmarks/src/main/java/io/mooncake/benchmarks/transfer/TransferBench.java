@@ -127,6 +127,9 @@ public final class TransferBench implements Bench {
                     default -> Field.rdma(settings);
                 }) {
             TransferTable.heading(transport, terminal);
+            if (transport.equals("rdma")) {
+                terminal.line("Device: " + rdmaDevice());
+            }
             Rounds rounds = new Rounds(field, settings, terminal);
             rounds.warmUp(cells, asked.quick() ? FIRST_WARM_UP_MILLIS / 4 : FIRST_WARM_UP_MILLIS);
             List<TransferRow> rows = new ArrayList<>();
@@ -150,7 +153,7 @@ public final class TransferBench implements Bench {
                 switch (transport) {
                     case "tcp" -> List.of(Operation.READ, Operation.WRITE, Operation.LEASED_READ);
                     case "shm" -> List.of(Operation.LEASED_READ, Operation.LEASED_READ_UNCHECKED, Operation.WRITE);
-                    default -> List.of(Operation.READ, Operation.WRITE);
+                    default -> List.of(Operation.LEASED_READ, Operation.WRITE, Operation.READ);
                 };
         List<Cell> cells = new ArrayList<>();
         for (Operation operation : single) {
@@ -169,16 +172,21 @@ public final class TransferBench implements Bench {
         return cells;
     }
 
-    /** Why nothing is to be learnt of RDMA here; empty when something is. */
+    /** Why RDMA cannot be measured here; empty when it can. */
     private static String rdmaObstacle() {
+        return Verbs.devices().isEmpty() ? "no device: " + Verbs.unavailable().orElse("libibverbs finds none") : "";
+    }
+
+    /** The first device, for people; empty where there is none. */
+    private static String rdmaDevice() {
         List<String> devices = Verbs.devices();
         if (devices.isEmpty()) {
-            return "no device: " + Verbs.unavailable().orElse("libibverbs finds none");
+            return "";
         }
         // The software device tells which network interface it stands on; a card doesn't.
-        return Files.exists(Path.of("/sys/class/infiniband", devices.get(0), "parent"))
-                ? "no device: " + devices.get(0) + " is soft-RoCE, whose figures say nothing about RDMA"
-                : "";
+        boolean soft = Files.exists(Path.of("/sys/class/infiniband", devices.get(0), "parent"));
+        return devices.get(0)
+                + (soft ? " (soft-RoCE: the ratios say what the engine adds, the figures nothing about a card)" : "");
     }
 
     private static Map<String, Object> describe(
@@ -194,6 +202,7 @@ public final class TransferBench implements Bench {
         text.put("lastLevelCacheBytes", settings.cacheBytes());
         text.put("memoryLargerThanCache", settings.largerThanCache());
         text.put("memory", "touched before; private pages, over shm pages of files in /dev/shm");
+        text.put("rdmaDevice", rdmaDevice());
         text.put("ratio", "median of the rounds' ratios");
         text.put("ceiling", ceiling.reason().isEmpty() ? "ceiling.c, cc -O3" : ceiling.reason());
         Map<String, Object> other = new LinkedHashMap<>();
