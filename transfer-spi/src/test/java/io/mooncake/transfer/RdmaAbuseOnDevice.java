@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.rdma.RdmaConfig;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** Members that open accesses over RDMA to what they were not granted. Needs a device, as {@link RdmaTransferOnDevice}. */
@@ -39,5 +42,33 @@ final class RdmaAbuseOnDevice {
             assertThat(pair.move(false, List.of(good), 8, 2_000)).doesNotContain(TransferStatus.COMPLETED);
             assertThat(pair.ours.untouched(8, BATCH * 8 - 8)).isTrue();
         }
+    }
+
+    /** Accesses are numbered by who opens them, so a member can leave open as many as it likes of a message that it sent once. */
+    @Test
+    void opens_neverClosed_areRefusedBeyondTheRequestsOfOnePeer() {
+        try (RdmaPair pair = new RdmaPair(ONE_DEVICE, BATCH * 8, 1)) {
+            Region region = pair.register(0, BATCH * 8, pair.theirs.guard());
+            AtomicReference<byte[]> open = new AtomicReference<>();
+            pair.change("mooncake.rdma.open", asked -> {
+                open.set(asked.clone());
+                return asked;
+            });
+            List<RemoteHandle> handles = Collections.nCopies(BATCH, pair.handle(region, 0, 8, false));
+            pair.after("mooncake.rdma.open", () -> {
+                int opened = 0;
+                while (opened < 100 && pair.answers("mooncake.rdma.open", numbered(open.get(), 1000 + opened))) {
+                    opened++;
+                }
+                assertThat(opened).as("besides the one under way").isEqualTo(64 * 4096 / BATCH - 1);
+            });
+            assertThat(pair.move(false, handles, 8, 60_000)).containsOnly(TransferStatus.COMPLETED);
+        }
+    }
+
+    private static byte[] numbered(byte[] open, long access) {
+        byte[] other = open.clone();
+        ByteBuffer.wrap(other).order(ByteOrder.LITTLE_ENDIAN).putLong(1, access);
+        return other;
     }
 }

@@ -130,6 +130,18 @@ final class RdmaLeaseOnDevice {
     }
 
     @Test
+    void read_checksumsNotLookedAt_isJudgedByTheOwner() {
+        start(new SafetyChecks(true, false, true, true, true));
+        RemoteLease lease = lease(Duration.ofSeconds(30));
+        PreparedRead read = prepared(lease);
+        assertThat(run(read)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(owner.statistics().bytesServed()).isEqualTo(SIZE);
+        theirs.generation.incrementAndGet();
+        theirs.fill(WRONG, 0, SIZE);
+        assertThat(run(read)).isEqualTo(TransferStatus.STALE_GENERATION);
+    }
+
+    @Test
     void read_holderDeclaredGone_isNotReachedAny() {
         start(SafetyChecks.ALL);
         PreparedRead read = prepared(lease(Duration.ofSeconds(30)));

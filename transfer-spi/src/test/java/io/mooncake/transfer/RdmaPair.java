@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.gpu.GpuMemory;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
@@ -131,6 +134,17 @@ final class RdmaPair implements AutoCloseable {
                 throw new UnsupportedOperationException(topic);
             }
         };
+    }
+
+    /** Whether the owner answers the reader. */
+    boolean answers(String service, byte[] payload) {
+        try {
+            handlers.get(ownerAddress.incarnation()).get(service).handle(readerId, payload);
+            return true;
+        } catch (MooncakeException e) {
+            assertThat(e.code()).isEqualTo(MooncakeException.Code.PEER_REFUSED);
+            return false;
+        }
     }
 
     /** Once, what that service is to be asked instead. */

@@ -10,7 +10,6 @@ import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
-import io.mooncake.transfer.internal.Claim;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.DeviceMemory;
 import io.mooncake.transfer.internal.PeerConduct;
@@ -30,9 +29,9 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -65,6 +64,9 @@ final class RdmaOwner implements AutoCloseable {
     private static final int MAX_SERVED = 512;
 
     private static final int MAX_ACCESSES = 65_536;
+    /** Of one peer: what it can have under way at once on as many queue pairs as an engine uses, several times. */
+    private static final int MAX_OPEN_REQUESTS = 64 * RdmaFrameDescriptor.MAX_REQUESTS;
+
     /** An access is cut after this time, however long its handles live. */
     private static final long MAX_ACCESS_NANOS = 60_000_000_000L;
 
@@ -79,7 +81,10 @@ final class RdmaOwner implements AutoCloseable {
     private final PeerConduct conduct;
     private final Counters counters;
     private final ConcurrentHashMap<Long, Served> served = new ConcurrentHashMap<>();
-    private final ConcurrentHashMap<AccessId, Access> accesses = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<AccessId, OpenAccess> accesses = new ConcurrentHashMap<>();
+    /** In the accesses of each peer. */
+    private final ConcurrentHashMap<UUID, AtomicInteger> openRequests = new ConcurrentHashMap<>();
+
     private final AtomicLong ids = new AtomicLong();
     private final ScheduledThreadPoolExecutor janitor;
     private volatile boolean closed;
@@ -89,42 +94,6 @@ final class RdmaOwner implements AutoCloseable {
 
     /** Readers number their accesses themselves, so that they can close one whose reply they did not wait for. */
     private record AccessId(UUID peer, long number) {}
-
-    private static final class Access {
-        final Open open;
-        final @Nullable Region[] held;
-        volatile @Nullable ScheduledFuture<?> cut;
-
-        Access(Open open) {
-            this.open = open;
-            this.held = new Region[open.handles().length];
-        }
-
-        Claim claim(int index) {
-            return new Claim().of(open.handles()[index], open.write(), 0, open.sizes()[index]);
-        }
-
-        boolean touches(Region region) {
-            for (Region one : held) {
-                if (one == region) {
-                    return true;
-                }
-            }
-            return false;
-        }
-
-        void release() {
-            ScheduledFuture<?> timer = cut;
-            if (timer != null) {
-                timer.cancel(false);
-            }
-            for (Region one : held) {
-                if (one != null) {
-                    one.release();
-                }
-            }
-        }
-    }
 
     RdmaOwner(
             RdmaDevices devices,
@@ -213,7 +182,12 @@ final class RdmaOwner implements AutoCloseable {
                     MooncakeException.Code.PEER_REFUSED,
                     "accesses: " + accesses.size() + " (expected: below " + MAX_ACCESSES + ", an engine that is open)");
         }
-        Access access = new Access(open);
+        OpenAccess access = new OpenAccess(open, openRequests.computeIfAbsent(from, id -> new AtomicInteger()));
+        if (!access.admit(MAX_OPEN_REQUESTS)) {
+            throw new MooncakeException(
+                    MooncakeException.Code.PEER_REFUSED,
+                    "requests: more than " + MAX_OPEN_REQUESTS + " of one peer in open accesses");
+        }
         List<Grant> grants = new ArrayList<>(open.handles().length);
         long end = System.nanoTime() + MAX_ACCESS_NANOS;
         Capabilities.Verifier verifier = capabilities.verifier();
@@ -256,7 +230,8 @@ final class RdmaOwner implements AutoCloseable {
         }
         try {
             Open open = new Open(0, false, new long[0], new RemoteHandle[] {handle}, new long[] {handle.length()});
-            RefusalCause cause = check.before(capabilities.verifier(), from, region, new Access(open).claim(0));
+            RefusalCause cause = check.before(
+                    capabilities.verifier(), from, region, new OpenAccess(open, new AtomicInteger()).claim(0));
             if (cause != null) {
                 return known(refused(from, cause).status(), null);
             }
@@ -284,7 +259,7 @@ final class RdmaOwner implements AutoCloseable {
         return rails.stream().toArray();
     }
 
-    private void cutAt(AccessId id, Access access, long end) {
+    private void cutAt(AccessId id, OpenAccess access, long end) {
         try {
             access.cut = janitor.schedule(() -> cut(id), end - System.nanoTime(), TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException e) {
@@ -295,7 +270,7 @@ final class RdmaOwner implements AutoCloseable {
         }
     }
 
-    private Grant grant(UUID from, Access access, int index, int[] rails, Capabilities.Verifier verifier) {
+    private Grant grant(UUID from, OpenAccess access, int index, int[] rails, Capabilities.Verifier verifier) {
         RemoteHandle handle = access.open.handles()[index];
         Region region = regions.find(handle.region());
         if (region == null || !region.acquire()) {
@@ -336,7 +311,7 @@ final class RdmaOwner implements AutoCloseable {
 
     private byte[] close(UUID from, byte[] payload) {
         Close close = RdmaFrameDescriptor.decodeClose(payload);
-        Access access = accesses.remove(new AccessId(from, close.access()));
+        OpenAccess access = accesses.remove(new AccessId(from, close.access()));
         if (access == null) {
             return RdmaFrameDescriptor.encodeClosed(new TransferStatus[0]);
         }
@@ -351,7 +326,7 @@ final class RdmaOwner implements AutoCloseable {
         return RdmaFrameDescriptor.encodeClosed(statuses);
     }
 
-    private TransferStatus confirm(UUID from, Access access, int index, boolean moved) {
+    private TransferStatus confirm(UUID from, OpenAccess access, int index, boolean moved) {
         Region region = access.held[index];
         if (region == null || !moved) {
             return TransferStatus.CANCELED;
@@ -374,14 +349,14 @@ final class RdmaOwner implements AutoCloseable {
 
     /** Ends an access that its reader did not close: first nothing can arrive any more, then the memory is let go. */
     private void cut(AccessId id) {
-        Access access = accesses.remove(id);
+        OpenAccess access = accesses.remove(id);
         if (access != null) {
             destroyAll(id.peer, access);
             access.release();
         }
     }
 
-    private void destroyAll(UUID peer, Access access) {
+    private void destroyAll(UUID peer, OpenAccess access) {
         for (long connection : access.open.connections()) {
             destroy(peer, connection);
         }
@@ -421,6 +396,7 @@ final class RdmaOwner implements AutoCloseable {
                 cut(id);
             }
         });
+        openRequests.remove(peer);
     }
 
     @Override
