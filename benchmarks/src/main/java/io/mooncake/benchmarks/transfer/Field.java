@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The processes of one transport, and who takes part in its lines. Ownership: the caller owes a close. */
 final class Field implements AutoCloseable {
-    private static final long START_MILLIS = 60_000;
+    private static final long START_MILLIS = 180_000;
     /** Smaller single transfers gain nothing from being split. */
     private static final long SPLIT_BYTES = 64L << 10;
 
