@@ -15,6 +15,7 @@ import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.rdma.RdmaConfig;
 import io.mooncake.transfer.rdma.RdmaTransport;
+import io.mooncake.transfer.topology.RailNumber;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,6 +53,8 @@ final class RdmaPair implements AutoCloseable {
     private final GpuMemory readerGpus = new GpuMemory();
     /** Bits of the devices that the reader's memory prefers. */
     volatile int preferred = Region.ANY_RAIL;
+    /** Of the latest {@link #move}, by their numbers in the matrix of paths. */
+    final long[] railBytes = new long[RailNumber.COUNT];
 
     RdmaPair(RdmaConfig config, int bytes, int connectionsPerPeer) {
         this(config, new Memory(bytes), new Memory(bytes), connectionsPerPeer);
@@ -192,6 +195,9 @@ final class RdmaPair implements AutoCloseable {
                 1);
         batch.prefer(Region.ANY_RAIL, preferred);
         reader.execute(ownerAddress, batch);
+        for (int rail = 0; rail < railBytes.length; rail++) {
+            railBytes[rail] = batch.railBytes(rail);
+        }
         return batch.statuses();
     }
 

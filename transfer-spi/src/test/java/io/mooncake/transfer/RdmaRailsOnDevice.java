@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.rdma.RdmaConfig;
 import io.mooncake.transfer.rdma.RdmaTransport.Rail;
+import io.mooncake.transfer.topology.RailNumber;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -109,6 +111,8 @@ final class RdmaRailsOnDevice {
             }
             assertThat(rail(pair, 0).movedBytes()).isZero();
             assertThat(rail(pair, 1).movedBytes()).isEqualTo(12L * SIZE);
+            assertThat(pair.railBytes[RailNumber.ofRdma(1)]).isEqualTo(4L * SIZE);
+            assertThat(Arrays.stream(pair.railBytes).sum()).isEqualTo(4L * SIZE);
             pair.preferred = 0b01;
             assertThat(pair.move(false, some, SIZE, 60_000)).containsOnly(TransferStatus.COMPLETED);
             assertThat(rail(pair, 0).movedBytes()).isEqualTo(4L * SIZE);
