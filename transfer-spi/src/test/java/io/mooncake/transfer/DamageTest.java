@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -143,7 +145,7 @@ final class DamageTest {
         bytes[0] = proxy.bytes(false) - bytes[0];
         bytes[1] = proxy.bytes(true) - bytes[1];
         int happened = 0;
-        for (int round = 0; round < rounds(10); round++) {
+        for (int round = 0; round < rounds(6); round++) {
             boolean ofOwner = random.nextInt(3) > 0;
             Damage damage = Damage.random(random, kind, ofOwner, bytes[ofOwner ? 1 : 0]);
             String what = damage + ", seed " + seed + ", round " + round;
@@ -220,7 +222,7 @@ final class DamageTest {
     @EnumSource(Kind.class)
     void lease_damagedOnItsWay_isNoneOrTheRightOneAndGoesOnAfterwards(Kind kind) throws IOException {
         start(null, 1);
-        proxy = new FaultProxy(owner.address(), true);
+        proxy = new FaultProxy(owner.address(), FaultProxy.Port.CONTROL);
         awaitLease("first");
         long[] bytes = {proxy.bytes(false), proxy.bytes(true)};
         awaitLease("second");
@@ -276,6 +278,56 @@ final class DamageTest {
             return false;
         } finally {
             assertThat(System.nanoTime() - before).as(what).isLessThan(millis * 1_000_000L + 2 * GRACE_NANOS);
+        }
+    }
+
+    /** Of what the owner says; events may be lost. */
+    @ParameterizedTest
+    @EnumSource(Kind.class)
+    void events_damagedOnTheirWay_areNeverWrongAndGoOnAfterwards(Kind kind) throws Exception {
+        start(null, 1);
+        proxy = new FaultProxy(owner.address(), FaultProxy.Port.EVENT);
+        AtomicInteger heard = new AtomicInteger();
+        AtomicInteger wrong = new AtomicInteger();
+        try (ControlPlane.Subscription subscription = reader.control()
+                .subscribe(proxy.address(), "numbers", payload -> {
+                    boolean right = payload.length == 400;
+                    for (int i = 1; i < payload.length; i++) {
+                        right &= payload[i] == (byte) (payload[0] + i);
+                    }
+                    (right ? heard : wrong).incrementAndGet();
+                })) {
+            for (int round = 0; round < rounds(5); round++) {
+                Damage damage = Damage.random(random, kind, true, 3000);
+                String what = damage + ", seed " + seed + ", round " + round;
+                awaitEvent(heard, what);
+                proxy.damage = damage;
+                for (int i = 0; i < 20; i++) {
+                    publish(i);
+                    LockSupport.parkNanos(1_000_000);
+                }
+                proxy.damage = null;
+                awaitEvent(heard, what);
+                assertThat(wrong).as(what).hasValue(0);
+            }
+        }
+    }
+
+    private void publish(int number) {
+        byte[] payload = new byte[400];
+        for (int i = 0; i < payload.length; i++) {
+            payload[i] = (byte) (number + i);
+        }
+        owner.control().publish("numbers", payload);
+    }
+
+    private void awaitEvent(AtomicInteger heard, String what) {
+        int before = heard.get();
+        long until = System.nanoTime() + 20_000_000_000L;
+        for (int i = 0; heard.get() == before; i++) {
+            assertThat(System.nanoTime()).as(what).isLessThan(until);
+            publish(i);
+            LockSupport.parkNanos(1_000_000);
         }
     }
 }

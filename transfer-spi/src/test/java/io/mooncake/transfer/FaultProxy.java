@@ -16,9 +16,16 @@ import org.jspecify.annotations.Nullable;
 
 /** Stands between a reader and a port of an owner; swallows or slows what the owner says, and damages what either says. */
 final class FaultProxy implements AutoCloseable {
+    /** One of the owner's. */
+    enum Port {
+        DATA,
+        CONTROL,
+        EVENT
+    }
+
     private final ServerSocket server;
     private final PeerAddress owner;
-    private final boolean control;
+    private final Port port;
     private final Set<Closeable> sockets = ConcurrentHashMap.newKeySet();
     /** Bytes of the owner that each connection lets through; what comes after vanishes. */
     volatile long passedBytes = Long.MAX_VALUE;
@@ -34,25 +41,33 @@ final class FaultProxy implements AutoCloseable {
 
     /** Before the data port. */
     FaultProxy(PeerAddress owner) throws IOException {
-        this(owner, false);
+        this(owner, Port.DATA);
     }
 
-    FaultProxy(PeerAddress owner, boolean control) throws IOException {
+    FaultProxy(PeerAddress owner, Port port) throws IOException {
         this.owner = owner;
-        this.control = control;
+        this.port = port;
         this.server = new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"));
         daemon(this::accept);
     }
 
     /** The owner, as seen through this. */
     PeerAddress address() {
-        int port = server.getLocalPort();
+        int own = server.getLocalPort();
         return new PeerAddress(
                 owner.incarnation(),
                 "127.0.0.1",
-                control ? owner.dataPort() : port,
-                control ? port : owner.controlPort(),
-                owner.eventPort());
+                port == Port.DATA ? own : owner.dataPort(),
+                port == Port.CONTROL ? own : owner.controlPort(),
+                port == Port.EVENT ? own : owner.eventPort());
+    }
+
+    private int behind() {
+        return switch (port) {
+            case DATA -> owner.dataPort();
+            case CONTROL -> owner.controlPort();
+            case EVENT -> owner.eventPort();
+        };
     }
 
     /** Bytes that one side has said. */
@@ -70,7 +85,7 @@ final class FaultProxy implements AutoCloseable {
         while (!server.isClosed()) {
             try {
                 Socket reader = server.accept();
-                Socket there = new Socket(owner.host(), control ? owner.controlPort() : owner.dataPort());
+                Socket there = new Socket(owner.host(), behind());
                 reader.setTcpNoDelay(true);
                 there.setTcpNoDelay(true);
                 sockets.add(reader);
