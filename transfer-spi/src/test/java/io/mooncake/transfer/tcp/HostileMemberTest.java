@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.tcp;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.TransferEngineConfig;
@@ -14,6 +16,7 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Random;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -116,6 +119,43 @@ final class HostileMemberTest {
             channel.write(request(1));
             channel.socket().shutdownOutput();
             assertThat(bytesUntilClosed(channel)).isBetween(24 + 1000, 24 + 1000 + 16);
+        }
+    }
+
+    /** ZeroMQ's own framing: the greeting, the command that follows it, and a message whose length can't be. */
+    private static ByteBuffer zeroMq(long length) {
+        ByteBuffer bytes = ByteBuffer.allocate(400);
+        bytes.put((byte) 0xff).position(9);
+        bytes.put((byte) 0x7f).put((byte) 3).put((byte) 0).put("NULL".getBytes(US_ASCII));
+        bytes.position(64);
+        byte[] ready = "\u0005READY\u000bSocket-Type\0\0\0\u0006DEALER".getBytes(US_ASCII);
+        bytes.put((byte) 4).put((byte) ready.length).put(ready);
+        bytes.put((byte) 2).putLong(length).put(new byte[100]);
+        return bytes.flip();
+    }
+
+    @Test
+    void controlFrames_lengthsThatCannotBe_leaveTheControlPlaneServing() throws Exception {
+        owner.control().handle("ping", (from, payload) -> payload);
+        long[] lengths = {
+            -1, Long.MIN_VALUE, Long.MIN_VALUE + 16, 0xffff_ffff_0000_0000L, -1519554705L, Long.MAX_VALUE, 1L << 31
+        };
+        try (TransferEngine member = TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET))) {
+            for (long length : lengths) {
+                try (PeerChannel channel =
+                        sockets.connect(owner.address(), Plane.CONTROL, System.nanoTime() + 5_000_000_000L)) {
+                    channel.write(zeroMq(length));
+                    Thread.sleep(30);
+                    channel.write(zeroMq(length));
+                    for (int i = 0; i < 3; i++) {
+                        byte[] reply = member.control()
+                                .request(owner.address(), "ping", new byte[] {7}, Deadline.ofMillis(5000))
+                                .toCompletableFuture()
+                                .get(6, TimeUnit.SECONDS);
+                        assertThat(reply).as("length %d", length).containsExactly(7);
+                    }
+                }
+            }
         }
     }
 }
