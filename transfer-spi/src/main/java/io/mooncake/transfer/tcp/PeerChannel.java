@@ -37,6 +37,11 @@ public abstract class PeerChannel implements ScatteringByteChannel, GatheringByt
     }
 
     /**
+     * Says whether the next bytes are likely to come at once, so that a read had better not go to sleep. Of the thread that reads.
+     */
+    void expectSoon(boolean soon) {}
+
+    /**
      * A socket that carries the same bytes in the clear and that a selector can watch; this channel is not to be used any more, and ends
      * with that socket.
      */

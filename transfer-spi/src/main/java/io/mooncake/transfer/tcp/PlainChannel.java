@@ -7,18 +7,39 @@ import java.nio.channels.SocketChannel;
 
 /** The socket itself: bytes go straight between the kernel and the buffers that are named. */
 final class PlainChannel extends PeerChannel {
+    private final ArrivalPoll poll;
+    private boolean soon;
+
     PlainChannel(SocketChannel socket) {
         super(socket);
+        poll = new ArrivalPoll(socket);
+    }
+
+    @Override
+    void expectSoon(boolean value) {
+        soon = value;
     }
 
     @Override
     public int read(ByteBuffer target) throws IOException {
-        return socket().read(target);
+        if (!soon) {
+            return socket().read(target);
+        }
+        poll.begin();
+        int read = socket().read(target);
+        poll.end();
+        return read;
     }
 
     @Override
     public long read(ByteBuffer[] targets, int offset, int length) throws IOException {
-        return socket().read(targets, offset, length);
+        if (!soon) {
+            return socket().read(targets, offset, length);
+        }
+        poll.begin();
+        long read = socket().read(targets, offset, length);
+        poll.end();
+        return read;
     }
 
     @Override

@@ -35,6 +35,9 @@ final class TcpClientConnection extends WatchedChannel {
     /** So many bytes in a row are a sample of the speed, however long the batch is. */
     private static final int SAMPLE_BYTES = 8 << 20;
 
+    /** Larger requests take so long that it does not matter how fast their end is noticed. */
+    private static final int ALONE_BYTES = 128 << 10;
+
     private static final int CONTROL_BYTES = TcpFrameDescriptor.TRAILER_BYTES + TcpFrameDescriptor.RESPONSE_BYTES;
 
     private final TcpPeerLink link;
@@ -46,8 +49,13 @@ final class TcpClientConnection extends WatchedChannel {
     /** Trailer and response bytes, in the order of arrival; position..limit is unread. */
     private final ByteBuffer in = ByteBuffer.allocateDirect(CONTROL_BYTES).order(ByteOrder.LITTLE_ENDIAN);
 
+    /** The response to a request alone. */
+    private final ByteBuffer head =
+            ByteBuffer.allocateDirect(TcpFrameDescriptor.RESPONSE_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+
     private final MovingView view = new MovingView();
     private final ByteBuffer[] pair = new ByteBuffer[2];
+    private final ByteBuffer[] whole = new ByteBuffer[3];
     private final Slice[] window = new Slice[WINDOW];
     private final CRC32C crc = new CRC32C();
     private long sent;
@@ -66,6 +74,9 @@ final class TcpClientConnection extends WatchedChannel {
     private long sliceNanos;
 
     private boolean heard;
+    /** Whether the batch is one small request. */
+    private boolean alone;
+
     private @Nullable TransferStatus uncredited;
 
     // What other threads look at.
@@ -168,6 +179,8 @@ final class TcpClientConnection extends WatchedChannel {
         idled = true;
         heard = false;
         uncredited = null;
+        alone = batch.requests() == 1 && batch.totalBytes() <= ALONE_BYTES;
+        channel.expectSoon(alone);
         progressNanos = System.nanoTime();
         arm(batch.deadlineNanos());
         try {
@@ -222,7 +235,7 @@ final class TcpClientConnection extends WatchedChannel {
             }
             waiting = true;
             Slice slice = window[(int) (answered % WINDOW)];
-            TransferStatus status = batch.write() ? awaitWritten() : awaitRead(slice);
+            TransferStatus status = batch.write() ? awaitWritten() : alone ? awaitAlone(slice) : awaitRead(slice);
             answered++;
             if (!batch.write()) {
                 link.arrivedIn(slice.length(), progressNanos - sliceNanos);
@@ -278,7 +291,7 @@ final class TcpClientConnection extends WatchedChannel {
             sent++;
             outstanding += slice.length();
             TcpFrameDescriptor.putRequest(
-                    out, batch.write(), sent, slice.handle(), slice.offset(), slice.length(), crc);
+                    out, batch.write(), alone, sent, slice.handle(), slice.offset(), slice.length(), crc);
             if (batch.write()) {
                 waiting = true;
                 sendWith(view.at(slice.localAddress(), slice.length()));
@@ -333,12 +346,22 @@ final class TcpClientConnection extends WatchedChannel {
         out.flip();
         pair[0] = out;
         pair[1] = payload;
+        int bytes = payload.limit();
+        if (alone && bytes >= 2 * TcpFrameDescriptor.PIECE_BYTES) {
+            payload.limit(TcpFrameDescriptor.PIECE_BYTES);
+            sendPair(payload);
+            payload.limit(bytes);
+        }
+        sendPair(payload);
+        out.clear();
+        counters.writtenTcp.add(payload.limit());
+    }
+
+    private void sendPair(ByteBuffer payload) throws IOException {
         while (payload.hasRemaining()) {
             channel.write(pair);
             progressNanos = System.nanoTime();
         }
-        out.clear();
-        counters.writtenTcp.add(payload.limit());
     }
 
     private TransferStatus awaitWritten() throws IOException {
@@ -365,6 +388,40 @@ final class TcpClientConnection extends WatchedChannel {
         return requireValid(TcpFrameDescriptor.trailerStatus(in, at, answered + 1, crc));
     }
 
+    /** The same in as few calls as can be: nothing but this answer can come, so its parts are read together. */
+    private TransferStatus awaitAlone(Slice slice) throws IOException {
+        ByteBuffer target = view.at(slice.localAddress(), slice.length());
+        whole[0] = head.clear();
+        whole[1] = target;
+        whole[2] = in.clear().limit(TcpFrameDescriptor.TRAILER_BYTES);
+        awaitFull(head);
+        TransferStatus status =
+                requireValid(TcpFrameDescriptor.responseStatus(head, 0, answered + 1, slice.length(), crc));
+        if (status == TransferStatus.COMPLETED) {
+            awaitFull(in);
+            counters.readTcp.add(slice.length());
+            status = requireValid(TcpFrameDescriptor.trailerStatus(in, 0, answered + 1, crc));
+        } else if (target.position() > 0) {
+            throw new IOException("bytes follow an answer without any");
+        }
+        in.limit(in.position());
+        return status;
+    }
+
+    private void awaitFull(ByteBuffer part) throws IOException {
+        while (part.hasRemaining()) {
+            noteRead(channel.read(whole));
+        }
+    }
+
+    private void noteRead(long bytes) throws IOException {
+        if (bytes < 0) {
+            throw new EOFException("the peer hung up");
+        }
+        heard |= bytes > 0;
+        progressNanos = System.nanoTime();
+    }
+
     private static TransferStatus requireValid(@Nullable TransferStatus status) throws IOException {
         if (status == null) {
             throw new IOException("the answer is no answer to the request");
@@ -387,11 +444,7 @@ final class TcpClientConnection extends WatchedChannel {
                 } else {
                     read = channel.read(in);
                 }
-                if (read < 0) {
-                    throw new EOFException("the peer hung up");
-                }
-                heard |= read > 0;
-                progressNanos = System.nanoTime();
+                noteRead(read);
             }
         } finally {
             in.flip();

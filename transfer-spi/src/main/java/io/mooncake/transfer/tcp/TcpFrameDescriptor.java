@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *   0  magic "MKQ1"                   4 B         0  magic "MKR1"              4 B
  *   4  version                        u8          4  version                   u8
  *   5  operation (1 read, 2 write)    u8          5  status                    u8
- *   6  rights of the handle (1 write) u16         6  write credit, 64 KiB      u16
+ *   6  flags                          u16         6  write credit, 64 KiB      u16
  *   8  sequence, 1 2 3 ...            i64         8  sequence                  i64
  *  16  region                         i32        16  payload bytes             i32
  *  20  access length, bytes           i32        20  CRC32C of 0..20           i32
@@ -31,7 +31,10 @@ import org.jspecify.annotations.Nullable;
  * 100  zero                           4 B
  * </pre>
  *
- * A read is answered by a response, and when its status is COMPLETED by the payload and a trailer; only a trailer that says COMPLETED makes
+ * Flags: 1 the handle may be written, 2 nothing else will be asked before the answer has come, so that the owner may stay awake for what
+ * comes after it.
+ *
+ * <p>A read is answered by a response, and when its status is COMPLETED by the payload and a trailer; only a trailer that says COMPLETED makes
  * the payload valid. A write carries its payload behind the request and is answered by a response alone. Answers come in the order of
  * requests. A frame that breaks any of this ends the connection.
  *
@@ -48,12 +51,17 @@ final class TcpFrameDescriptor {
     static final int TRAILER_BYTES = 16;
     static final int READ = 1;
     static final int WRITE = 2;
+    private static final int WRITABLE = 1;
+    private static final int ALONE = 2;
     /** Most bytes of one access. */
     static final int MAX_ACCESS_BYTES = 1 << 30;
     /** Unit of the write credit in a response. */
     static final int CREDIT_UNIT_BYTES = 64 << 10;
     /** Write credit before the first answer. */
     static final int FIRST_WRITE_CREDIT_BYTES = 1 << 20;
+
+    /** A request alone is sent in pieces of this size where it has two and more. */
+    static final int PIECE_BYTES = 32 << 10;
 
     private static final int CAPABILITY = 64;
     private static final int CAPABILITY_BYTES = 32;
@@ -66,6 +74,7 @@ final class TcpFrameDescriptor {
 
     /** A decoded request; mutable, one for each connection. */
     static final class Request {
+        boolean alone;
         long sequence;
         final Claim claim = new Claim();
 
@@ -79,6 +88,7 @@ final class TcpFrameDescriptor {
     static void putRequest(
             ByteBuffer target,
             boolean write,
+            boolean alone,
             long sequence,
             RemoteHandle handle,
             long accessOffset,
@@ -86,7 +96,8 @@ final class TcpFrameDescriptor {
             CRC32C crc) {
         int at = target.position();
         target.putInt(at, REQUEST_MAGIC).put(at + 4, (byte) VERSION).put(at + 5, (byte) (write ? WRITE : READ));
-        target.putShort(at + 6, (short) (handle.writable() ? 1 : 0)).putLong(at + 8, sequence);
+        int flags = (handle.writable() ? WRITABLE : 0) | (alone ? ALONE : 0);
+        target.putShort(at + 6, (short) flags).putLong(at + 8, sequence);
         target.putInt(at + 16, handle.region()).putInt(at + 20, accessLength);
         target.putLong(at + 24, handle.generation()).putLong(at + 32, handle.offset());
         target.putLong(at + 40, handle.length()).putLong(at + 48, handle.expiresAtNanos());
@@ -108,11 +119,12 @@ final class TcpFrameDescriptor {
             return false;
         }
         int operation = source.get(at + 5);
-        int rights = source.getShort(at + 6);
+        int flags = source.getShort(at + 6);
         Claim claim = into.claim;
         into.sequence = source.getLong(at + 8);
         claim.write = operation == WRITE;
-        claim.writable = rights == 1;
+        into.alone = (flags & ALONE) != 0;
+        claim.writable = (flags & WRITABLE) != 0;
         claim.region = source.getInt(at + 16);
         claim.length = source.getInt(at + 20);
         claim.generation = source.getLong(at + 24);
@@ -122,7 +134,7 @@ final class TcpFrameDescriptor {
         claim.offset = source.getLong(at + 56);
         source.get(at + CAPABILITY, claim.capability, 0, CAPABILITY_BYTES);
         return (operation == READ || operation == WRITE)
-                && (rights & ~1) == 0
+                && (flags & ~(WRITABLE | ALONE)) == 0
                 && claim.length >= 1
                 && claim.length <= MAX_ACCESS_BYTES;
     }

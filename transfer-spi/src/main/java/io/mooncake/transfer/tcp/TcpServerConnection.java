@@ -165,6 +165,7 @@ final class TcpServerConnection extends WatchedChannel {
                 }
             }
             in.compact();
+            channel.expectSoon(request.alone);
             int read = channel.read(in);
             in.flip();
             if (read < 0) {
@@ -235,6 +236,11 @@ final class TcpServerConnection extends WatchedChannel {
             out.put(payload);
         } else {
             respond(TransferStatus.COMPLETED, request.length());
+            if (request.alone && request.length() >= 2 * TcpFrameDescriptor.PIECE_BYTES) {
+                // The reader copies this piece out of the kernel while the next one is copied in.
+                flush(payload.limit(TcpFrameDescriptor.PIECE_BYTES));
+                payload.limit(request.length());
+            }
             flush(payload);
         }
         RawMemory.loadFence();

@@ -88,7 +88,7 @@ final class AbuseTest {
         ByteBuffer request(RemoteHandle handle, boolean write, long accessOffset, int accessLength) {
             ByteBuffer frame =
                     ByteBuffer.allocate(TcpFrameDescriptor.REQUEST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-            TcpFrameDescriptor.putRequest(frame, write, ++sequence, handle, accessOffset, accessLength, crc);
+            TcpFrameDescriptor.putRequest(frame, write, false, ++sequence, handle, accessOffset, accessLength, crc);
             return frame.flip();
         }
 

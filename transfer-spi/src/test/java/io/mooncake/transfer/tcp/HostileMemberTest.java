@@ -53,7 +53,7 @@ final class HostileMemberTest {
 
     private ByteBuffer request(long sequence) {
         ByteBuffer frame = ByteBuffer.allocate(TcpFrameDescriptor.REQUEST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        TcpFrameDescriptor.putRequest(frame, false, sequence, handle, 0, 1000, crc);
+        TcpFrameDescriptor.putRequest(frame, false, false, sequence, handle, 0, 1000, crc);
         return frame.flip();
     }
 

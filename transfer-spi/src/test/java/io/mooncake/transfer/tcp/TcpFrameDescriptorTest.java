@@ -27,14 +27,14 @@ final class TcpFrameDescriptorTest {
         Arrays.fill(capability, (byte) 0xcd);
         ByteBuffer frame = buffer(TcpFrameDescriptor.REQUEST_BYTES);
         RemoteHandle handle = new RemoteHandle(3, 4, 5, 6, true, 7, capability);
-        TcpFrameDescriptor.putRequest(frame, true, 2, handle, 1, 5, crc);
+        TcpFrameDescriptor.putRequest(frame, true, true, 2, handle, 1, 5, crc);
         return frame;
     }
 
     @Test
     void put_frames_areGolden() {
         assertThat(HexFormat.of().formatHex(request().array(), 0, 96))
-                .isEqualTo("4d4b5131" + "03" + "02" + "0100" + "0200000000000000" + "03000000" + "05000000"
+                .isEqualTo("4d4b5131" + "03" + "02" + "0300" + "0200000000000000" + "03000000" + "05000000"
                         + "0400000000000000" + "0500000000000000" + "0600000000000000" + "0700000000000000"
                         + "0100000000000000" + "cd".repeat(32));
         ByteBuffer response = buffer(TcpFrameDescriptor.RESPONSE_BYTES);

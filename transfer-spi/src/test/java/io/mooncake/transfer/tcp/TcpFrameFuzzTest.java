@@ -51,7 +51,7 @@ public final class TcpFrameFuzzTest {
                 claim.capability);
         ByteBuffer again = frame(new byte[0], TcpFrameDescriptor.REQUEST_BYTES);
         TcpFrameDescriptor.putRequest(
-                again, claim.write, request.sequence, handle, claim.offset, request.length(), CRC);
+                again, claim.write, request.alone, request.sequence, handle, claim.offset, request.length(), CRC);
         for (int i = 0; i < 96; i++) {
             assertThat(again.get(i)).as("byte " + i).isEqualTo(frame.get(i));
         }
