@@ -209,7 +209,7 @@ public interface TransferEngine extends AutoCloseable {
 
     /**
      * Raw one-sided writes of {@code sizes[i]} bytes from {@code localAddresses[i]} to the writable {@code handles[i]}. The range of a write that
-     * did not end COMPLETED is undefined until its handle has expired or its generation has moved: bytes that are with the owner's system
+     * did not end COMPLETED is undefined until its handle has expired or {@code revoke} of it has returned: bytes that are with the owner's system
      * already may still go in, on top of a later write by the same handle too.
      */
     TransferStatus[] batchTransferSyncWrite(
