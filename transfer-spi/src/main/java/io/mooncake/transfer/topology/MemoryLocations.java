@@ -95,13 +95,19 @@ final class MemoryLocations {
                 }
             }
         }
-        List<Integer> policy = words.length > 1 ? policy(words[1]) : List.of();
-        return wanted.isEmpty() ? policy : wanted;
+        return wanted.isEmpty() ? policy(words) : wanted;
     }
 
-    /** Nodes of {@code bind:0-1}, {@code prefer:1} and their like; none of {@code default} and {@code local}. */
-    private static List<Integer> policy(String word) {
+    /**
+     * Nodes of {@code bind:0-1}, {@code prefer:1} and their like, of {@code prefer (many):1} and {@code weighted interleave:0-1} too; none of
+     * {@code default} and {@code local}.
+     */
+    private static List<Integer> policy(String[] words) {
         List<Integer> nodes = new ArrayList<>();
+        String word = words.length > 1 ? words[1] : "";
+        if (words.length > 2 && (word.equals("prefer") || word.equals("weighted"))) {
+            word = words[2];
+        }
         int colon = word.lastIndexOf(':');
         if (colon > 0) {
             CpuNodes.parse(word.substring(colon + 1)).stream().forEach(nodes::add);

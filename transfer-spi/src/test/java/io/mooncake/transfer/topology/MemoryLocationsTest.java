@@ -22,6 +22,10 @@ final class MemoryLocationsTest {
             "7f0000600000 default",
             "7f0000800000 interleave:0-1 file=/anon_hugepage\\040(deleted) huge anon=8 dirty=8 N0=4 N1=4 kernelpagesize_kB=2048",
             "7f0002000000 default anon=10000 N0=9500 N1=500 kernelpagesize_kB=4",
+            "7f0006000000 prefer (many):1 file=/a:0 mapped=0",
+            "7f0006200000 weighted interleave:0-1",
+            "7f0006400000 bind=static:1",
+            "7f0006600000 default file=/a:1",
             "ffffffffff600000 default");
 
     private static List<Integer> nodes(long offset, long length) throws IOException {
@@ -51,6 +55,14 @@ final class MemoryLocationsTest {
         assertThat(nodes(-MIB, 4096)).as("the binary's own").containsExactly(1);
         assertThat(MemoryLocations.nodes(new BufferedReader(new StringReader("")), BASE, MIB))
                 .isEmpty();
+    }
+
+    @Test
+    void nodes_policiesOfTwoWordsAndWithFlags_areRead() throws IOException {
+        assertThat(nodes(96 * MIB, MIB)).containsExactly(1);
+        assertThat(nodes(98 * MIB, MIB)).containsExactly(0, 1);
+        assertThat(nodes(100 * MIB, MIB)).containsExactly(1);
+        assertThat(nodes(102 * MIB, MIB)).as("a colon in a file's name").isEmpty();
     }
 
     @Test
