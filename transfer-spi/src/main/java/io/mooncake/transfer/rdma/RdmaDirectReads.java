@@ -50,6 +50,8 @@ final class RdmaDirectReads implements RdmaReach {
             running = null;
             known = NONE;
             last = null;
+            // Also for another transport, where this one goes no further.
+            batch.bringBack();
             if (doubted) {
                 reopenDoubted(batch);
             }
