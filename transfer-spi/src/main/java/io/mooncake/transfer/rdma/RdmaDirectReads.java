@@ -25,9 +25,12 @@ final class RdmaDirectReads implements RdmaReach {
     private final RdmaTeam team = new RdmaTeam();
     private PeerRegion[] known = NONE;
     private @Nullable PeerRegion last;
-    private @Nullable PeerRegion refused;
+    private @Nullable PeerRegions regions;
     private @Nullable TransferBatch running;
     private boolean doubted;
+    /** In this round; then it takes nothing more. */
+    private boolean refused;
+
     private int retriedSlices;
 
     /**
@@ -38,6 +41,7 @@ final class RdmaDirectReads implements RdmaReach {
      */
     int run(RdmaLink link, TransferBatch batch, int wanted, boolean demanded) throws RdmaFailure {
         running = batch;
+        regions = link.regions();
         doubted = false;
         retriedSlices = 0;
         try {
@@ -48,6 +52,7 @@ final class RdmaDirectReads implements RdmaReach {
             return retriedSlices;
         } finally {
             running = null;
+            regions = null;
             known = NONE;
             last = null;
             // Also for another transport, where this one goes no further.
@@ -58,9 +63,9 @@ final class RdmaDirectReads implements RdmaReach {
         }
     }
 
-    /** Whether another one may bring what this one has not: something came, or the connections broke of which it may have new ones. */
+    /** Whether another one may bring what this one has not: something came, or keys or connections broke of which it may have new ones. */
     private boolean round(RdmaLink link, TransferBatch batch, int wanted, boolean demanded) throws RdmaFailure {
-        refused = null;
+        refused = false;
         team.gather(link, wanted, demanded, batch);
         boolean ended = false;
         boolean broken = true;
@@ -78,12 +83,8 @@ final class RdmaDirectReads implements RdmaReach {
             }
             team.dismiss(link);
             retriedSlices += team.retriedSlices();
-            PeerRegion gone = refused;
-            if (gone != null) {
-                link.regions().forget(gone);
-            }
         }
-        return broken || team.movedBytes() > 0;
+        return broken || refused || team.movedBytes() > 0;
     }
 
     /** Whether all regions of the requests are known now. */
@@ -143,7 +144,8 @@ final class RdmaDirectReads implements RdmaReach {
 
     @Override
     public boolean take(TransferBatch batch, Slice slice) {
-        return batch.next(slice);
+        // With keys that have ended each slice would cost one connection more.
+        return !refused && batch.next(slice);
     }
 
     @Override
@@ -163,7 +165,11 @@ final class RdmaDirectReads implements RdmaReach {
 
     @Override
     public boolean accuse(Slice slice) {
-        refused = require(slice);
+        PeerRegions learnt = regions;
+        if (learnt != null) {
+            learnt.forget(require(slice));
+        }
+        refused = true;
         return true;
     }
 
