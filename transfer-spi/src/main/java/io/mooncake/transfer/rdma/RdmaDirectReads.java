@@ -66,14 +66,14 @@ final class RdmaDirectReads implements RdmaReach {
     /** Whether another one may bring what this one has not: something came, or keys or connections broke of which it may have new ones. */
     private boolean round(RdmaLink link, TransferBatch batch, int wanted, boolean demanded) throws RdmaFailure {
         refused = false;
+        // First: who waits for the owner's answer holds no connections that others wait for.
+        if (!learnt(link.regions(), batch)) {
+            return false;
+        }
         team.gather(link, wanted, demanded, batch);
         boolean ended = false;
         boolean broken = true;
         try {
-            if (!learnt(link.regions(), batch)) {
-                ended = true;
-                return false;
-            }
             team.drive(link, batch, this);
             ended = true;
             broken = !team.isSound();
