@@ -188,31 +188,44 @@ final class RdmaOwner implements AutoCloseable {
                     MooncakeException.Code.PEER_REFUSED,
                     "requests: more than " + MAX_OPEN_REQUESTS + " of one peer in open accesses");
         }
-        List<Grant> grants = new ArrayList<>(open.handles().length);
+        AccessId id = new AccessId(from, open.access());
+        boolean kept = false;
+        try {
+            List<Grant> grants = new ArrayList<>(open.handles().length);
+            long end = grant(from, access, rails, grants);
+            kept = accesses.putIfAbsent(id, access) == null;
+            if (!kept) {
+                throw new MooncakeException(
+                        MooncakeException.Code.PEER_REFUSED, "access " + open.access() + ": open already");
+            }
+            cutAt(id, access, end);
+            return RdmaFrameDescriptor.encodeOpened(new Opened(rails, grants));
+        } finally {
+            if (!kept) {
+                access.release();
+            }
+        }
+    }
+
+    /** Adds a grant for each request; when the access is to be cut. */
+    private long grant(UUID from, OpenAccess access, int[] rails, List<Grant> grants) {
+        RemoteHandle[] handles = access.open.handles();
         long end = System.nanoTime() + MAX_ACCESS_NANOS;
         Capabilities.Verifier verifier = capabilities.verifier();
-        for (int i = 0; i < open.handles().length; i++) {
+        for (int i = 0; i < handles.length; i++) {
             Grant grant = grant(from, access, i, rails, verifier);
             if (grant.status() != TransferStatus.COMPLETED && gone.test(from)) {
-                access.release();
                 throw new MooncakeException(
                         MooncakeException.Code.PEER_REFUSED, from + " is gone, or was refused too often");
             }
             if (grant.status() == TransferStatus.COMPLETED
                     && check.checks().leaseExpiry()
-                    && open.handles()[i].expiresAtNanos() - end < 0) {
-                end = open.handles()[i].expiresAtNanos();
+                    && handles[i].expiresAtNanos() - end < 0) {
+                end = handles[i].expiresAtNanos();
             }
             grants.add(grant);
         }
-        AccessId id = new AccessId(from, open.access());
-        if (accesses.putIfAbsent(id, access) != null) {
-            access.release();
-            throw new MooncakeException(
-                    MooncakeException.Code.PEER_REFUSED, "access " + open.access() + ": open already");
-        }
-        cutAt(id, access, end);
-        return RdmaFrameDescriptor.encodeOpened(new Opened(rails, grants));
+        return end;
     }
 
     /**
@@ -276,13 +289,24 @@ final class RdmaOwner implements AutoCloseable {
         if (region == null || !region.acquire()) {
             return refused(from, RefusalCause.REGION);
         }
-        RefusalCause cause = check.before(verifier, from, region, access.claim(index));
-        int[] keys = cause == null ? keys(region, access.open, index, rails) : null;
-        if (keys == null || keys.length > RdmaFrameDescriptor.MAX_KEYS) {
-            region.release();
+        RefusalCause cause;
+        int[] keys = null;
+        boolean granted = false;
+        try {
+            // The region's guard, which is asked, may throw.
+            cause = check.before(verifier, from, region, access.claim(index));
+            keys = cause == null ? keys(region, access.open, index, rails) : null;
+            granted = keys != null && keys.length <= RdmaFrameDescriptor.MAX_KEYS;
+        } finally {
+            if (granted) {
+                access.held[index] = region;
+            } else {
+                region.release();
+            }
+        }
+        if (keys == null || !granted) {
             return cause == null ? Grant.refused(RdmaAccess.NOT_THIS_WAY) : refused(from, cause);
         }
-        access.held[index] = region;
         long piece = registrations.pieceBytes();
         return new Grant(
                 TransferStatus.COMPLETED,
@@ -315,15 +339,19 @@ final class RdmaOwner implements AutoCloseable {
         if (access == null) {
             return RdmaFrameDescriptor.encodeClosed(new TransferStatus[0]);
         }
-        for (long connection : close.broken()) {
-            destroy(from, connection);
+        try {
+            for (long connection : close.broken()) {
+                destroy(from, connection);
+            }
+            TransferStatus[] statuses = new TransferStatus[access.held.length];
+            for (int i = 0; i < statuses.length; i++) {
+                statuses[i] = confirm(from, access, i, i < close.moved().length && close.moved()[i]);
+            }
+            return RdmaFrameDescriptor.encodeClosed(statuses);
+        } finally {
+            // Also when a region's guard throws.
+            access.release();
         }
-        TransferStatus[] statuses = new TransferStatus[access.held.length];
-        for (int i = 0; i < statuses.length; i++) {
-            statuses[i] = confirm(from, access, i, i < close.moved().length && close.moved()[i]);
-        }
-        access.release();
-        return RdmaFrameDescriptor.encodeClosed(statuses);
     }
 
     private TransferStatus confirm(UUID from, OpenAccess access, int index, boolean moved) {
