@@ -10,6 +10,7 @@ import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.AccessCheck;
 import io.mooncake.transfer.internal.Capabilities;
+import io.mooncake.transfer.internal.Claim;
 import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.DeviceMemory;
 import io.mooncake.transfer.internal.PeerConduct;
@@ -241,18 +242,20 @@ final class RdmaOwner implements AutoCloseable {
         if (region == null || !region.acquire()) {
             return known(refused(from, RefusalCause.REGION).status(), null);
         }
+        RefusalCause cause;
+        PeerRegion known;
         try {
-            Open open = new Open(0, false, new long[0], new RemoteHandle[] {handle}, new long[] {handle.length()});
-            RefusalCause cause = check.before(
-                    capabilities.verifier(), from, region, new OpenAccess(open, new AtomicInteger()).claim(0));
-            if (cause != null) {
-                return known(refused(from, cause).status(), null);
-            }
-            PeerRegion known = registrations.readable(region);
-            return known(known == null ? RdmaAccess.NOT_THIS_WAY : TransferStatus.COMPLETED, known);
+            Claim claim = new Claim().of(handle, false, 0, handle.length());
+            cause = check.before(capabilities.verifier(), from, region, claim);
+            known = cause == null ? registrations.readable(region) : null;
         } finally {
+            // Before a refusal, which may take its time.
             region.release();
         }
+        if (cause != null) {
+            return known(refused(from, cause).status(), null);
+        }
+        return known(known == null ? RdmaAccess.NOT_THIS_WAY : TransferStatus.COMPLETED, known);
     }
 
     private static byte[] known(TransferStatus status, @Nullable PeerRegion region) {
