@@ -145,6 +145,11 @@ final class RdmaOwner implements AutoCloseable {
         }
         RdmaPort port = devices.activeFrom(asked.rail());
         Connected answer = port == null ? null : answering(from, port, asked);
+        if (answer != null && gone.test(from)) {
+            // Since it was looked at first: who ended the peer's queue pairs may not have seen this one.
+            destroy(from, answer.connection());
+            throw new MooncakeException(MooncakeException.Code.PEER_REFUSED, from + " is gone");
+        }
         return RdmaFrameDescriptor.encodeConnected(
                 answer == null ? Connected.noPort(devices.ports().size()) : answer);
     }
@@ -204,6 +209,10 @@ final class RdmaOwner implements AutoCloseable {
         } finally {
             if (!kept) {
                 access.release();
+            }
+            if (gone.test(from)) {
+                // Made again after it was removed.
+                openRequests.remove(from);
             }
         }
     }
