@@ -13,22 +13,34 @@ final class OpenAccess {
     final Open open;
     final @Nullable Region[] held;
     volatile @Nullable ScheduledFuture<?> cut;
-    private final AtomicInteger ofPeer;
+    private final OfPeer ofPeer;
 
-    /** @param ofPeer requests in all accesses of the peer; {@link #admit} counts this one's among them */
-    OpenAccess(Open open, AtomicInteger ofPeer) {
+    /** What all open accesses of a peer come to. */
+    static final class OfPeer {
+        private final AtomicInteger accesses = new AtomicInteger();
+        private final AtomicInteger requests = new AtomicInteger();
+    }
+
+    /** @param ofPeer {@link #admit} counts this one in it */
+    OpenAccess(Open open, OfPeer ofPeer) {
         this.open = open;
         this.held = new Region[open.handles().length];
         this.ofPeer = ofPeer;
     }
 
-    /** Counts its requests; false, and they don't count, when the peer would have more than {@code most}. */
-    boolean admit(int most) {
-        if (ofPeer.addAndGet(held.length) > most) {
-            ofPeer.addAndGet(-held.length);
+    /** Counts it and its requests; false, and they don't count, when the peer would have more than so many of either. */
+    boolean admit(int mostAccesses, int mostRequests) {
+        boolean few = ofPeer.accesses.incrementAndGet() <= mostAccesses;
+        if (ofPeer.requests.addAndGet(held.length) > mostRequests || !few) {
+            discount();
             return false;
         }
         return true;
+    }
+
+    private void discount() {
+        ofPeer.accesses.decrementAndGet();
+        ofPeer.requests.addAndGet(-held.length);
     }
 
     Claim claim(int index) {
@@ -55,6 +67,6 @@ final class OpenAccess {
                 one.release();
             }
         }
-        ofPeer.addAndGet(-held.length);
+        discount();
     }
 }

@@ -183,6 +183,9 @@ final class RdmaFrameDescriptor {
             boolean write = from.get() != 0;
             long[] connections = longs(from);
             int count = count(from, REQUEST_FIXED_BYTES, MAX_REQUESTS);
+            if (count == 0) {
+                throw corrupt("no requests");
+            }
             RemoteHandle[] handles = new RemoteHandle[count];
             long[] sizes = new long[count];
             for (int i = 0; i < count; i++) {

@@ -32,7 +32,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -65,6 +64,8 @@ final class RdmaOwner implements AutoCloseable {
     private static final int MAX_SERVED = 512;
 
     private static final int MAX_ACCESSES = 65_536;
+    /** Of one peer, so that one alone cannot take them all. */
+    private static final int MAX_PEER_ACCESSES = 4096;
     /** Of one peer: what it can have under way at once on as many queue pairs as an engine uses, several times. */
     private static final int MAX_OPEN_REQUESTS = 64 * RdmaFrameDescriptor.MAX_REQUESTS;
 
@@ -83,8 +84,8 @@ final class RdmaOwner implements AutoCloseable {
     private final Counters counters;
     private final ConcurrentHashMap<Long, Served> served = new ConcurrentHashMap<>();
     private final ConcurrentHashMap<AccessId, OpenAccess> accesses = new ConcurrentHashMap<>();
-    /** In the accesses of each peer. */
-    private final ConcurrentHashMap<UUID, AtomicInteger> openRequests = new ConcurrentHashMap<>();
+    /** The accesses of each peer. */
+    private final ConcurrentHashMap<UUID, OpenAccess.OfPeer> ofPeers = new ConcurrentHashMap<>();
 
     private final AtomicLong ids = new AtomicLong();
     private final ScheduledThreadPoolExecutor janitor;
@@ -188,11 +189,12 @@ final class RdmaOwner implements AutoCloseable {
                     MooncakeException.Code.PEER_REFUSED,
                     "accesses: " + accesses.size() + " (expected: below " + MAX_ACCESSES + ", an engine that is open)");
         }
-        OpenAccess access = new OpenAccess(open, openRequests.computeIfAbsent(from, id -> new AtomicInteger()));
-        if (!access.admit(MAX_OPEN_REQUESTS)) {
+        OpenAccess access = new OpenAccess(open, ofPeers.computeIfAbsent(from, id -> new OpenAccess.OfPeer()));
+        if (!access.admit(MAX_PEER_ACCESSES, MAX_OPEN_REQUESTS)) {
             throw new MooncakeException(
                     MooncakeException.Code.PEER_REFUSED,
-                    "requests: more than " + MAX_OPEN_REQUESTS + " of one peer in open accesses");
+                    "open accesses of one peer: more than " + MAX_PEER_ACCESSES + ", or " + MAX_OPEN_REQUESTS
+                            + " requests in them");
         }
         AccessId id = new AccessId(from, open.access());
         boolean kept = false;
@@ -212,7 +214,7 @@ final class RdmaOwner implements AutoCloseable {
             }
             if (gone.test(from)) {
                 // Made again after it was removed.
-                openRequests.remove(from);
+                ofPeers.remove(from);
             }
         }
     }
@@ -436,7 +438,7 @@ final class RdmaOwner implements AutoCloseable {
                 cut(id);
             }
         });
-        openRequests.remove(peer);
+        ofPeers.remove(peer);
     }
 
     @Override

@@ -108,6 +108,16 @@ final class RdmaFrameDescriptorTest {
         }
     }
 
+    /** It would count as nothing among a peer's open requests. */
+    @Test
+    void decode_openOfNoRequests_isCorrupt() {
+        byte[] frame =
+                RdmaFrameDescriptor.encodeOpen(new Open(7, false, new long[] {1}, new RemoteHandle[0], new long[0]));
+        assertThatThrownBy(() -> RdmaFrameDescriptor.decodeOpen(frame))
+                .extracting("code")
+                .isEqualTo(MooncakeException.Code.CORRUPT);
+    }
+
     @Test
     void decode_whatWasEncoded_isTheSame() {
         Connect connect = new Connect(7, ENDPOINT);
