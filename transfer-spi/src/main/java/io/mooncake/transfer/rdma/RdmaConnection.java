@@ -128,7 +128,7 @@ final class RdmaConnection {
         try {
             for (int i = 0; i < SLOTS; i++) {
                 Slot slot = slots[i];
-                if (!slot.used && i < window && reach.take(batch, slot.slice)) {
+                if (!slot.used && i < window && batch.awaitBuffer(false) && reach.take(batch, slot.slice)) {
                     slot.slice.goesBy(RailNumber.ofRdma(path.port().index()));
                     slot.used = true;
                     slot.posted = 0;
