@@ -304,6 +304,8 @@ final class LocalTransferEngine implements TransferEngine {
     private void cut(Region region) {
         gpu.cut();
         paths.cut(region);
+        // Those too that began to wait for buffers meanwhile.
+        gpu.cut();
     }
 
     @Override
