@@ -5,6 +5,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.CudaDevice;
 import io.mooncake.natives.CudaMemory;
 import io.mooncake.transfer.internal.Region;
+import java.util.ArrayDeque;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 
@@ -22,6 +23,9 @@ final class PinnedArena implements AutoCloseable {
     private final CudaMemory memory;
     private final GpuErrors errors;
     private final BitSet used = new BitSet(UNITS);
+    /** In the order of their coming: who needs a long row is not passed by those who need short ones. */
+    private final ArrayDeque<Thread> waiting = new ArrayDeque<>();
+
     private GpuMemory.@Nullable Card card;
     private final Region region;
     private long cuts;
@@ -57,18 +61,34 @@ final class PinnedArena implements AutoCloseable {
     synchronized @Nullable Row take(int slotBytes, int wanted, long deadlineNanos) {
         int units = (slotBytes + UNIT_BYTES - 1) / UNIT_BYTES;
         long asked = cuts;
-        while (true) {
-            for (int slots = Math.min(wanted, UNITS / units); slots > 0; slots /= 2) {
-                int at = find(units * slots);
-                if (at >= 0) {
-                    used.set(at, at + units * slots);
-                    return new Row(memory.address() + (long) at * UNIT_BYTES, units * UNIT_BYTES, slots);
+        Thread self = Thread.currentThread();
+        waiting.add(self);
+        try {
+            while (true) {
+                Row row = waiting.peek() == self ? tryTake(units, wanted) : null;
+                if (row != null) {
+                    return row;
+                }
+                if (cuts != asked || !Waits.await(this, deadlineNanos)) {
+                    return null;
                 }
             }
-            if (cuts != asked || !Waits.await(this, deadlineNanos)) {
-                return null;
+        } finally {
+            waiting.remove(self);
+            // The next in turn.
+            notifyAll();
+        }
+    }
+
+    private @Nullable Row tryTake(int units, int wanted) {
+        for (int slots = Math.min(wanted, UNITS / units); slots > 0; slots /= 2) {
+            int at = find(units * slots);
+            if (at >= 0) {
+                used.set(at, at + units * slots);
+                return new Row(memory.address() + (long) at * UNIT_BYTES, units * UNIT_BYTES, slots);
             }
         }
+        return null;
     }
 
     private int find(int units) {
