@@ -9,6 +9,9 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -63,6 +66,25 @@ final class RdmaAbuseOnDevice {
                 assertThat(opened).as("besides the one under way").isEqualTo(64 * 4096 / BATCH - 1);
             });
             assertThat(pair.move(false, handles, 8, 60_000)).containsOnly(TransferStatus.COMPLETED);
+        }
+    }
+
+    @Test
+    void access_guardThrows_holdsNothing() throws Exception {
+        for (boolean atOpen : new boolean[] {true, false}) {
+            try (RdmaPair pair = new RdmaPair(ONE_DEVICE, 8, 1)) {
+                AtomicBoolean throwing = new AtomicBoolean(atOpen);
+                Region region = pair.register(0, 8, (offset, length, generation) -> {
+                    if (throwing.get()) {
+                        throw new IllegalStateException("a guard that is broken");
+                    }
+                    return true;
+                });
+                pair.after("mooncake.rdma.open", () -> throwing.set(true));
+                assertThat(pair.move(false, List.of(pair.handle(region, 0, 8, false)), 8, 2_000))
+                        .doesNotContain(TransferStatus.COMPLETED);
+                CompletableFuture.runAsync(() -> pair.end(region)).get(20, TimeUnit.SECONDS);
+            }
         }
     }
 

@@ -4,7 +4,9 @@ package io.mooncake.transfer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.transfer.internal.Region;
+import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.rdma.RdmaConfig;
+import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -102,6 +104,31 @@ final class RdmaDirectReadOnDevice {
         assertThat(pair.readLeased(handles, SIZE, without(checksums, 3), 30_000))
                 .containsOnly(TransferStatus.COMPLETED);
         assertThat(pair.asked).as("the new keys are known").isEmpty();
+    }
+
+    @Test
+    void read_keyRefusedAndNoConnectionAfterIt_leavesAllThatIsOpenToOtherWays() {
+        int[] checksums = readOnce();
+        pair.owner.revoke(region, 0, SIZE);
+        refuseConnections();
+        TransferBatch batch = pair.leased(handles, SIZE, checksums, 30_000);
+        assertThat(pair.attempt(batch)).isNotNull();
+        BitSet offered = new BitSet();
+        TransferBatch.Slice slice = new TransferBatch.Slice();
+        while (batch.next(slice)) {
+            offered.set(slice.request());
+        }
+        for (int i = 0; i < COUNT; i++) {
+            assertThat(offered.get(i)).as("request %d", i).isEqualTo(batch.status(i) == null);
+        }
+        assertThat(offered.isEmpty()).isFalse();
+    }
+
+    private void refuseConnections() {
+        pair.change(CONNECT, asked -> {
+            refuseConnections();
+            return new byte[0];
+        });
     }
 
     @Test

@@ -8,6 +8,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.gpu.GpuMemory;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.Counters;
+import io.mooncake.transfer.internal.OptionalTransport;
 import io.mooncake.transfer.internal.PeerConduct;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
@@ -26,6 +27,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Two RDMA transports of one process that talk by direct calls, and memory on both sides. What is to happen after a service has answered
@@ -203,6 +205,23 @@ final class RdmaPair implements AutoCloseable {
 
     /** As {@link #move}, of leased ranges: the copy of request i is to be what {@code checksums[i]} says, in one segment. */
     TransferStatus[] readLeased(List<RemoteHandle> handles, int bytes, int[] checksums, long deadlineMillis) {
+        TransferBatch batch = leased(handles, bytes, checksums, deadlineMillis);
+        reader.execute(ownerAddress, batch);
+        return batch.statuses();
+    }
+
+    /** What goes by another way if this one declines it. */
+    OptionalTransport.@Nullable Declined attempt(TransferBatch batch) {
+        return reader.attempt(ownerAddress, batch);
+    }
+
+    /** As the owner's engine ends a region: waits until nothing holds it. */
+    void end(Region region) {
+        ownerRegions.unregister(region.id(), owner::cut);
+    }
+
+    /** The batch of {@link #readLeased}. */
+    TransferBatch leased(List<RemoteHandle> handles, int bytes, int[] checksums, long deadlineMillis) {
         long[] addresses = new long[handles.size()];
         long[] sizes = new long[handles.size()];
         int[] segments = new int[handles.size()];
@@ -215,7 +234,7 @@ final class RdmaPair implements AutoCloseable {
             expected[i] = new int[] {checksums[i]};
             generations[i] = PublishedGuard.NOWHERE;
         }
-        TransferBatch batch = new TransferBatch(
+        return new TransferBatch(
                 false,
                 handles.toArray(RemoteHandle[]::new),
                 addresses,
@@ -226,8 +245,6 @@ final class RdmaPair implements AutoCloseable {
                 System.nanoTime() + deadlineMillis * 1_000_000,
                 TransferStatus.TIMEOUT,
                 1);
-        reader.execute(ownerAddress, batch);
-        return batch.statuses();
     }
 
     /** What the owner's memory holds now, for {@link #readLeased}. */
