@@ -273,10 +273,12 @@ final class LocalTransferEngine implements TransferEngine {
         requireOpen();
         Region found = requireRange(region, offset, length);
         try {
-            paths.revoke(found, offset, length);
+            paths.revokeKeys(found, offset, length);
         } catch (MooncakeException e) {
             GpuMemory.lost(found, "revoked, and no new keys are to be had: " + e.getMessage());
             throw e;
+        } finally {
+            paths.endWrites(found, offset, length);
         }
     }
 

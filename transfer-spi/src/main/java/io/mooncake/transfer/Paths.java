@@ -26,6 +26,7 @@ import io.mooncake.transfer.tcp.TcpTransport;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -46,7 +47,15 @@ import org.slf4j.LoggerFactory;
 final class Paths {
     private static final Logger LOG = LoggerFactory.getLogger(Paths.class);
 
+    /** A thread whose channel is closed leaves at once, and a copy ends within microseconds, unless the machine has no time for it. */
+    private static final long MAX_REVOKE_NANOS = 5_000_000_000L;
+
+    private static final long REVOKE_LOOK_NANOS = 50_000;
+    /** What one look at most takes of that time. */
+    private static final long MAX_COUNTED_NANOS = 50_000_000;
+
     private final UUID own;
+    private final RegionRegistry regions;
     private final TransferProtocol protocol;
     private final GonePeers gone;
     private final LocalTransport local;
@@ -77,6 +86,7 @@ final class Paths {
         this.own = own;
         this.protocol = config.protocol();
         this.rails = config.rails();
+        this.regions = parts.regions;
         this.gone = parts.gone;
         this.tcp = tcp;
         this.sharing = protocol == TransferProtocol.AUTO || protocol == TransferProtocol.SHM;
@@ -270,11 +280,34 @@ final class Paths {
         }
     }
 
-    /** Ends writes into a range of a region that stays, and the devices' keys for it. */
-    void revoke(Region region, long offset, long length) {
-        tcp.revoke(region, offset, length);
+    /** Ends the devices' keys for a range of a region that stays. */
+    void revokeKeys(Region region, long offset, long length) {
         if (rdma != null) {
             rdma.revoke(region, offset, length);
+        }
+    }
+
+    /**
+     * Ends the writes by this process's threads into a range whose generation has moved on. A pause of the process counts for little: its
+     * threads did not run either.
+     *
+     * @throws MooncakeException DEADLINE_EXCEEDED when one has not left the range within 5 seconds
+     */
+    void endWrites(Region region, long offset, long length) {
+        long left = MAX_REVOKE_NANOS;
+        long looked = System.nanoTime();
+        // Both each time: what TCP has under way is cut before anything is waited for.
+        while (tcp.revoke(region, offset, length) | regions.writes().mayStillWrite(region, offset, length)) {
+            if (left <= 0) {
+                throw new MooncakeException(
+                        MooncakeException.Code.DEADLINE_EXCEEDED,
+                        "region " + region.id() + ": " + offset + "+" + length + " is still written to after "
+                                + MAX_REVOKE_NANOS / 1_000_000_000L + " s");
+            }
+            LockSupport.parkNanos(REVOKE_LOOK_NANOS);
+            long now = System.nanoTime();
+            left -= Math.min(now - looked, MAX_COUNTED_NANOS);
+            looked = now;
         }
     }
 

@@ -34,10 +34,12 @@ public final class LocalTransport implements Transport {
         final CRC32C crc = new CRC32C();
         final MovingView view = new MovingView();
         final Capabilities.Verifier verifier;
+        final WritesUnderWay.Writer writer;
         boolean busy;
 
-        Worker(Capabilities capabilities) {
-            verifier = capabilities.verifier();
+        Worker(LocalTransport transport) {
+            verifier = transport.capabilities.verifier();
+            writer = transport.regions.writes().writer(transport.check, claim);
         }
     }
 
@@ -46,7 +48,7 @@ public final class LocalTransport implements Transport {
         this.capabilities = capabilities;
         this.check = new AccessCheck(checks);
         this.counters = counters;
-        this.workers = ThreadLocal.withInitial(() -> new Worker(capabilities));
+        this.workers = ThreadLocal.withInitial(() -> new Worker(this));
     }
 
     @Override
@@ -65,7 +67,7 @@ public final class LocalTransport implements Transport {
     private Worker take() {
         Worker mine = workers.get();
         if (mine.busy) {
-            mine = new Worker(capabilities);
+            mine = new Worker(this);
         }
         mine.busy = true;
         return mine;
@@ -104,6 +106,9 @@ public final class LocalTransport implements Transport {
         if (region == null || !region.acquire()) {
             return RefusalCause.REGION;
         }
+        if (claim.write) {
+            worker.writer.begin(region);
+        }
         try {
             RefusalCause before = check.before(worker.verifier, self, region, claim);
             if (before != null) {
@@ -119,6 +124,7 @@ public final class LocalTransport implements Transport {
             RawMemory.loadFence();
             return check.after(region, claim);
         } finally {
+            worker.writer.end();
             region.release();
         }
     }

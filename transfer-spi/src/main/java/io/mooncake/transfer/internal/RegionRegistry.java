@@ -20,10 +20,16 @@ public final class RegionRegistry {
     private static final long GRACE_NANOS = 1_000_000_000L;
     private static final long FOREVER_NANOS = Long.MAX_VALUE / 4;
 
+    private final WritesUnderWay writes = new WritesUnderWay();
     private volatile Region[] regions = new Region[0];
     // Guarded by this: no longer registered, perhaps still touched.
     private final List<Region> ending = new ArrayList<>();
     private int lastId;
+
+    /** What threads of this process write into the regions now, other than over a network. */
+    public WritesUnderWay writes() {
+        return writes;
+    }
 
     /** Registers memory of the host; the id is unique in this engine's life. */
     public Region register(long address, long length, RegionGuard guard) {

@@ -13,6 +13,7 @@ import io.mooncake.transfer.internal.RawMemory;
 import io.mooncake.transfer.internal.Region;
 import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.StatusCodes;
+import io.mooncake.transfer.internal.WritesUnderWay;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -58,8 +59,11 @@ final class IncomingWrites {
     private long request;
     private long sequence;
     private final Claim claim = new Claim();
+    private final WritesUnderWay.Writer writer;
     private int sourceRegion;
     private long sourceOffset;
+    /** Why the entry was refused, or null. */
+    private @Nullable RefusalCause refusal;
 
     /**
      * @param held a use, which this takes over, that keeps both pages mapped and the own mailbox from another peer
@@ -86,6 +90,7 @@ final class IncomingWrites {
         this.answers = own.file().address() + ownOffset;
         this.asks = theirs.file().address() + theirOffset;
         this.verifier = services.capabilities.verifier();
+        this.writer = services.regions.writes().writer(services.check, claim);
     }
 
     /** The peer's mailbox that this looks into. */
@@ -197,29 +202,38 @@ final class IncomingWrites {
         if (region == null || !region.acquire()) {
             return refused(RefusalCause.REGION);
         }
+        refusal = null;
+        byte code;
+        writer.begin(region);
         try {
-            RefusalCause cause = services.check.before(verifier, link.peer(), region, claim);
-            if (cause != null) {
-                return refused(cause);
-            }
-            if (withdrawn()) {
-                return CANCELED;
-            }
-            // What passes through buffers comes by TCP.
-            MappedSegment source = region.device() == null ? source() : null;
-            if (source == null) {
-                return MailboxDescriptor.NOT_SHARED;
-            }
-            try {
-                return copy(region, source);
-            } finally {
-                source.uses().release();
-            }
+            code = pull(region);
         } finally {
+            writer.end();
             region.release();
+        }
+        RefusalCause cause = refusal;
+        return cause == null ? code : refused(cause);
+    }
+
+    /** The code, which counts for nothing when it leaves a refusal. */
+    private byte pull(Region region) {
+        refusal = services.check.before(verifier, link.peer(), region, claim);
+        if (refusal != null || withdrawn()) {
+            return CANCELED;
+        }
+        // What passes through buffers comes by TCP.
+        MappedSegment source = region.device() == null ? source() : null;
+        if (source == null) {
+            return MailboxDescriptor.NOT_SHARED;
+        }
+        try {
+            return copy(region, source);
+        } finally {
+            source.uses().release();
         }
     }
 
+    /** Takes note of a refusal, perhaps after a pause, so nothing is held. */
     private byte refused(RefusalCause cause) {
         services.counters.refused(cause);
         if (!services.conduct.behaves(link.peer(), cause)) {
@@ -263,9 +277,9 @@ final class IncomingWrites {
             if (withdrawn()) {
                 return CANCELED;
             }
-            RefusalCause cause = services.check.after(region, claim);
-            if (cause != null) {
-                return refused(cause);
+            refusal = services.check.after(region, claim);
+            if (refusal != null) {
+                return CANCELED;
             }
         }
         services.counters.requestsServed.increment();

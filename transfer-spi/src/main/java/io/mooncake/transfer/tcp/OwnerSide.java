@@ -17,7 +17,6 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,10 +35,6 @@ final class OwnerSide {
 
     private static final int MAX_WRITE_CREDIT_BYTES = 4 << 20;
     private static final int MIN_PLACES = 8;
-    /** A thread whose channel is closed leaves at once, unless the machine has no time for it. */
-    private static final long MAX_REVOKE_NANOS = 5_000_000_000L;
-
-    private static final long REVOKE_LOOK_NANOS = 50_000;
     private static final long LOG_PAUSE_NANOS = 10_000_000_000L;
     private static final Logger LOG = LoggerFactory.getLogger(OwnerSide.class);
 
@@ -158,19 +153,20 @@ final class OwnerSide {
     }
 
     /**
-     * Closes the connections that may still write into a range whose generation has moved on, and waits until they have left it: bytes that
+     * Closes the connections that may still write into a range whose generation has moved on, all before any is waited for: bytes that
      * arrive while a thread waits for them are where they go to before anybody can look at the generation.
+     *
+     * @return whether there were any; they have left the range when none is found
      */
-    void revoke(Region region, long offset, long length) {
-        long until = System.nanoTime() + MAX_REVOKE_NANOS;
+    boolean revoke(Region region, long offset, long length) {
+        boolean any = false;
         for (TcpServerConnection connection : served) {
             if (connection.mayStillWrite(region, offset, length)) {
                 connection.cut();
-                while (connection.mayStillWrite(region, offset, length) && System.nanoTime() - until < 0) {
-                    LockSupport.parkNanos(REVOKE_LOOK_NANOS);
-                }
+                any = true;
             }
         }
+        return any;
     }
 
     /** Closes every connection of {@code peer}. */

@@ -64,6 +64,8 @@ final class TcpServerConnection extends WatchedChannel {
     private @Nullable RefusalCause stopped;
     /** The region being touched now; written by this connection's thread, read by {@link #touches}. */
     private volatile @Nullable Region touching;
+    /** The rest of the payload of the write at hand goes nowhere; written by this connection's thread. */
+    private volatile boolean discarding;
 
     TcpServerConnection(OwnerSide owner, PeerChannel channel, UUID peer) {
         super(owner.watchdog(), channel);
@@ -91,7 +93,7 @@ final class TcpServerConnection extends WatchedChannel {
      * it may see a part, and what it then says is true of the next one.
      */
     boolean mayStillWrite(Region region, long offset, long length) {
-        if (touching != region || !request.claim.write) {
+        if (touching != region || discarding || !request.claim.write) {
             return false;
         }
         long start = request.claim.start();
@@ -343,6 +345,7 @@ final class TcpServerConnection extends WatchedChannel {
 
     /** Takes a refused payload off the stream, so that the next request is found. */
     private void discard(int bytes) throws IOException {
+        discarding = true;
         int early = Math.min(in.remaining(), bytes);
         in.position(in.position() + early);
         int left = bytes - early;
@@ -355,6 +358,7 @@ final class TcpServerConnection extends WatchedChannel {
             scratch.clear().limit(Math.min(left, DRAIN_BYTES));
             left -= requireMore(channel.read(scratch));
         }
+        discarding = false;
     }
 
     private static int requireMore(int read) throws EOFException {

@@ -246,9 +246,13 @@ public final class TcpTransport implements Transport {
         return link == null ? List.of() : link.statistics();
     }
 
-    /** No byte of a write that was granted before the range's generation moved arrives there any more on return. */
-    public void revoke(Region region, long offset, long length) {
-        owner.revoke(region, offset, length);
+    /**
+     * Closes the connections over which bytes of a write that was granted before the range's generation moved may still arrive there.
+     *
+     * @return whether there were any: none can arrive any more when there are none
+     */
+    public boolean revoke(Region region, long offset, long length) {
+        return owner.revoke(region, offset, length);
     }
 
     @Override
