@@ -127,6 +127,9 @@ final class ShmOwner implements AutoCloseable {
 
     /** Verifies handles for their holder. What is refused goes by TCP, whose answer says why and is counted. */
     byte[] open(UUID holder, byte[] payload) {
+        if (conduct.keptOut(holder)) {
+            throw new MooncakeException(MooncakeException.Code.PEER_REFUSED, holder + " was refused too often");
+        }
         List<RemoteHandle> handles = ShmFrameDescriptor.decodeOpen(payload);
         Capabilities.Verifier verifier = capabilities.verifier();
         List<ShmFrameDescriptor.Opened> opened = new ArrayList<>(handles.size());
@@ -142,7 +145,8 @@ final class ShmOwner implements AutoCloseable {
         Claim claim = new Claim().of(handle, false, 0, handle.length());
         // Looks at no byte of the region, so it need not be held.
         RefusalCause cause = region == null ? RefusalCause.REGION : check.before(verifier, holder, region, claim);
-        if (cause != null && !conduct.behaves(holder, cause)) {
+        // The same request goes by TCP next, where what honest peers meet too is counted.
+        if (cause != null && cause.serious() && !conduct.behaves(holder, cause)) {
             throw new MooncakeException(MooncakeException.Code.PEER_REFUSED, holder + " was refused too often");
         }
         return region != null && cause == null
