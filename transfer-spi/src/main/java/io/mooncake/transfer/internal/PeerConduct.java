@@ -19,7 +19,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Refusals fill a bucket that drains by 1,000 serious ones a second. Refusals that honest peers meet (recycled, expired or unregistered
  * memory) weigh an eighth of a serious one. While a peer's bucket has run over and not drained again, each of its refusals is answered
- * after a pause that doubles with every 16th; the 64th of those puts the peer out for ten seconds. A member takes a new name by starting
+ * after a pause that doubles with every 16th; a serious one after the 64th of those puts the peer out for ten seconds. A member takes a new name by starting
  * anew, so this protects from faults and from members that keep theirs.
  *
  * <p>Safe for all threads; asked only after a refusal and when a way to a peer is opened. Keeps the latest 4,096 peers.
@@ -108,6 +108,9 @@ public final class PeerConduct {
             return Verdict.ANSWER;
         }
         record.strikes++;
+        if (!cause.serious()) {
+            record.strikes = Math.min(record.strikes, MAX_STRIKES);
+        }
         if (record.strikes <= MAX_STRIKES) {
             return Verdict.PAUSE;
         }

@@ -45,6 +45,15 @@ final class PeerConductTest {
     }
 
     @Test
+    void refused_staleOnesWithoutEnd_areSlowedAndNeverPutOut() {
+        for (int i = 0; i < 100_000; i++) {
+            assertThat(conduct.refused(peer, RefusalCause.STALE, i)).isNotEqualTo(Verdict.CUT);
+        }
+        assertThat(conduct.pauseNanos(peer)).isEqualTo(8_000_000);
+        assertThat(conduct.refused(peer, RefusalCause.FORGED, 100_000)).isEqualTo(Verdict.CUT);
+    }
+
+    @Test
     void refused_belowTheRateForMinutes_isAnswered() {
         for (int i = 0; i < 60_000; i++) {
             assertThat(conduct.refused(peer, RefusalCause.FORGED, i * SECOND / 900))
