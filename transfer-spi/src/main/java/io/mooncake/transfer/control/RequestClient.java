@@ -35,8 +35,14 @@ final class RequestClient implements ControlLoop.Actor {
     /** A request that had less time than this says nothing about the connection. */
     private static final long LEAST_SILENCE_NANOS = 200_000_000L;
 
-    /** Of requests in a row, where others still wait, who would lose their answers. */
+    /** Of requests one after another, where others still wait, who would lose their answers. */
     private static final int SILENT_REQUESTS = 3;
+
+    /** From the first of them on. */
+    private static final long SILENCE_NANOS = 2_000_000_000L;
+
+    /** A turn that comes later than this is the end of a pause of this process, which heard nobody meanwhile. */
+    private static final long LATE_NANOS = 200_000_000L;
 
     /** One request until its future is completed. */
     static final class Pending {
@@ -70,8 +76,16 @@ final class RequestClient implements ControlLoop.Actor {
     private @Nullable SocketChannel attached;
     /** When a frame last came. */
     private long heardNanos = System.nanoTime();
-    /** Requests in a row that ended without a frame of the peer. */
+    /** Requests, each sent after the one before had ended, that ended without a frame of the peer. */
     private int silent;
+    /** When the first of them was sent, and when the last of them ended. */
+    private long silentSinceNanos;
+
+    private long silentUntilNanos = heardNanos;
+    /** When the next turn is to come at the latest, and when the last one came late. */
+    private long dueNanos = heardNanos + TimeUnit.MILLISECONDS.toNanos(NEVER_MILLIS);
+
+    private long resumedNanos = heardNanos;
 
     RequestClient(ControlLoop loop, Connector connector, PeerAddress peer, boolean checkIncarnation) {
         this.loop = loop;
@@ -173,7 +187,12 @@ final class RequestClient implements ControlLoop.Actor {
         ControlLoop.lastPart(from);
         Frame frame = ControlFrameDescriptor.decode(bytes);
         if (frame == null) {
-            giveUp("a frame was damaged");
+            if (attached != null) {
+                giveUp("a frame was damaged");
+            } else {
+                // Left from a connection that has ended; what waits has not been sent.
+                replaceSocket();
+            }
             return;
         }
         heardNanos = System.nanoTime();
@@ -200,13 +219,37 @@ final class RequestClient implements ControlLoop.Actor {
 
     @Override
     public long turn(long nowNanos) {
+        if (nowNanos - dueNanos > LATE_NANOS) {
+            resumedNanos = nowNanos;
+        }
         flush();
-        expire(nowNanos);
-        Pending first = byDeadline.peek();
+        Pending next = byDeadline.peek();
+        if (next != null && next.deadlineNanos - nowNanos <= 0) {
+            receivePending();
+            expire(nowNanos);
+        }
+        long pause = pauseMillis(nowNanos);
+        dueNanos = nowNanos + TimeUnit.MILLISECONDS.toNanos(pause);
+        return pause;
+    }
+
+    private long pauseMillis(long nowNanos) {
         if (attached != null && !outbox.isEmpty()) {
             return 1;
         }
+        Pending first = byDeadline.peek();
         return first == null ? NEVER_MILLIS : TimeUnit.NANOSECONDS.toMillis(first.deadlineNanos - nowNanos) + 1;
+    }
+
+    /** Answers that have come already are no silence. */
+    private void receivePending() {
+        for (int i = 0; i < MAX_OUTSTANDING; i++) {
+            byte[] first = socket.recv(ZMQ.DONTWAIT);
+            if (first == null) {
+                return;
+            }
+            receive(socket, first);
+        }
     }
 
     private void expire(long nowNanos) {
@@ -217,6 +260,8 @@ final class RequestClient implements ControlLoop.Actor {
             outbox.remove(first);
             boolean reachable = attached != null;
             if (reachable && unheard(first, nowNanos)) {
+                silentSinceNanos = silent == 0 ? first.sentNanos : silentSinceNanos;
+                silentUntilNanos = nowNanos;
                 silent++;
             }
             fail(
@@ -225,7 +270,8 @@ final class RequestClient implements ControlLoop.Actor {
                     "no answer by the deadline");
             first = byDeadline.peek();
         }
-        if (attached != null && silent >= (outstanding.isEmpty() ? 1 : SILENT_REQUESTS)) {
+        boolean silence = silent >= SILENT_REQUESTS && nowNanos - silentSinceNanos >= SILENCE_NANOS;
+        if (attached != null && (silence || (silent > 0 && outstanding.isEmpty()))) {
             giveUp("nothing was heard over the connection");
         }
     }
@@ -233,16 +279,22 @@ final class RequestClient implements ControlLoop.Actor {
     private boolean unheard(Pending ended, long nowNanos) {
         return ended.sentNanos != 0
                 && nowNanos - ended.sentNanos >= LEAST_SILENCE_NANOS
-                && heardNanos - ended.sentNanos < 0;
+                && heardNanos - ended.sentNanos < 0
+                && ended.sentNanos - silentUntilNanos >= 0
+                && ended.sentNanos - resumedNanos >= 0;
     }
 
     /** Lets go of the connection; the next request makes another. */
     private void giveUp(String why) {
+        replaceSocket();
+        failAll(MooncakeException.Code.PEER_UNREACHABLE, why);
+    }
+
+    private void replaceSocket() {
         loop.close(socket);
         attached = null;
         silent = 0;
         socket = open();
-        failAll(MooncakeException.Code.PEER_UNREACHABLE, why);
     }
 
     /** Ends it; what is outstanding fails. */
