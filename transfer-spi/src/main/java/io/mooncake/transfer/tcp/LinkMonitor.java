@@ -6,6 +6,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,7 +29,7 @@ final class LinkMonitor implements AutoCloseable {
     private static final int MAX_PROBES = 32;
     /** Peers that nobody asks are not probed. */
     private static final long UNUSED_NANOS = 60_000_000_000L;
-    /** So long after the last call it ticks. */
+    /** So long after the last call began it ticks, and while there are calls. */
     private static final long RECENT_NANOS = 10_000_000_000L;
     /** Calls in quicker succession leave no trace. */
     private static final long TRACE_NANOS = 1_000_000_000L;
@@ -40,6 +41,8 @@ final class LinkMonitor implements AutoCloseable {
     private volatile long usedNanos = System.nanoTime() - RECENT_NANOS;
     /** Whether links are to be looked at; cleared before a look, set again by it and by whoever adds something. */
     private volatile boolean looking = true;
+
+    private final AtomicInteger calls = new AtomicInteger();
 
     private volatile boolean asleep;
     private volatile boolean closed;
@@ -65,6 +68,15 @@ final class LinkMonitor implements AutoCloseable {
         if (asleep) {
             rouse(System.nanoTime());
         }
+    }
+
+    /** A call that was announced by {@link #used} is under way, until {@link #ended}. */
+    void began() {
+        calls.incrementAndGet();
+    }
+
+    void ended() {
+        calls.decrementAndGet();
     }
 
     /** A call begins. */
@@ -112,7 +124,7 @@ final class LinkMonitor implements AutoCloseable {
     }
 
     private boolean busy(long now) {
-        return looking || now - usedNanos < RECENT_NANOS;
+        return looking || calls.get() > 0 || now - usedNanos < RECENT_NANOS;
     }
 
     private void sleep(long now) {

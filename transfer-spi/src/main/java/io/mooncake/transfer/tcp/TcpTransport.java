@@ -108,6 +108,7 @@ public final class TcpTransport implements Transport {
             return;
         }
         boolean ended = false;
+        monitor.began();
         try {
             move(link, batch);
             ended = true;
@@ -121,6 +122,7 @@ public final class TcpTransport implements Transport {
             } else if (link.breaker().timedOut(startNanos, link.heardNanos(), now)) {
                 monitor.wake();
             }
+            monitor.ended();
         }
     }
 
