@@ -49,6 +49,10 @@ import org.slf4j.LoggerFactory;
 final class LocalTransferEngine implements TransferEngine {
     private static final Logger LOG = LoggerFactory.getLogger(LocalTransferEngine.class);
     private static final String NOTIFY_SERVICE = "mooncake.notify";
+    private static final long LEAST_SILENCE_NANOS = 200_000_000L;
+    /** What a peer that gave no lease in time is counted to move in that time. */
+    private static final long UNANSWERED_BYTES = 64 << 10;
+
     private static final long PUBLISH_MILLIS = 2000;
 
     private final TransferEngineConfig config;
@@ -348,8 +352,12 @@ final class LocalTransferEngine implements TransferEngine {
         try {
             return leaseClient.lease(peer, namespace, keys, term, deadline);
         } catch (MooncakeException e) {
-            if (e.code() == MooncakeException.Code.DEADLINE_EXCEEDED) {
-                matrix.unfinished(peer.incarnation(), 1, 0, System.nanoTime() - began);
+            long waited = System.nanoTime() - began;
+            // Less says nothing about the peer, and neither does a caller that was interrupted.
+            if (e.code() == MooncakeException.Code.DEADLINE_EXCEEDED
+                    && waited >= LEAST_SILENCE_NANOS
+                    && !Thread.currentThread().isInterrupted()) {
+                matrix.unfinished(peer.incarnation(), UNANSWERED_BYTES, UNANSWERED_BYTES, waited);
             }
             throw e;
         }
