@@ -13,7 +13,7 @@ final class PollChoice {
     /** Longest time of asking. */
     static final long POLL_NANOS = 50_000;
 
-    /** Longer waits are not counted: nobody had anything to send. */
+    /** Longer waits are no part of the means, for nobody had anything to send; but asking did not shorten them. */
     static final long IDLE_NANOS = 1_000_000;
 
     /** Waits of a period. */
@@ -46,16 +46,17 @@ final class PollChoice {
 
     /** How long the wait that {@link #ask} was asked about has lasted. */
     void waited(long nanos) {
-        if (nanos >= IDLE_NANOS) {
+        misses = !ask() ? misses : nanos > POLL_NANOS ? misses + 1 : 0;
+        if (nanos < IDLE_NANOS) {
+            if (waits < TRIAL) {
+                trialNanos += nanos;
+            } else {
+                usualNanos += nanos;
+            }
+            waits++;
+        } else if (misses < MISSES) {
             return;
         }
-        misses = !ask() ? misses : nanos > POLL_NANOS ? misses + 1 : 0;
-        if (waits < TRIAL) {
-            trialNanos += nanos;
-        } else {
-            usualNanos += nanos;
-        }
-        waits++;
         if (misses == MISSES) {
             asking = false;
             begin(TRIAL, Math.min(LONGEST_PERIOD, period * 4));

@@ -53,7 +53,18 @@ final class PollChoiceTest {
     }
 
     @Test
-    void waited_pauses_sayNothing() {
+    void waited_pausesWhileAsking_endItSoonAndForGood() {
+        wait(MANY, 8_000, 19_000);
+        assertThat(choice.ask()).isTrue();
+        wait(MANY, 2 * PollChoice.IDLE_NANOS, 2 * PollChoice.IDLE_NANOS);
+        assertThat(asked).isLessThan(20);
+        wait(2 * PollChoice.LONGEST_PERIOD, 8_000, 19_000);
+        wait(MANY, 8_000, 19_000);
+        assertThat(asked).isGreaterThan(MANY * 97L / 100);
+    }
+
+    @Test
+    void waited_pausesWhileSleeping_sayNothing() {
         boolean first = choice.ask();
         for (int i = 0; i < 10 * PollChoice.PERIOD; i++) {
             choice.waited(PollChoice.IDLE_NANOS);
