@@ -109,10 +109,11 @@ public final class AsyncTransfers implements AutoCloseable {
     /** Throws when {@code parts} can't wait. */
     private void requireRoom(List<Part> parts) {
         int most = waiting + parts.size() > MAX_WAITING_IN_ALL ? waiting : 0;
+        Map<UUID, Integer> more = new HashMap<>();
         for (Part part : parts) {
             Lane lane = lanes.get(part.peer);
             int own = lane == null ? 0 : lane.parts.size();
-            most = own + parts.size() > MAX_WAITING ? Math.max(most, own) : most;
+            most = own + more.merge(part.peer, 1, Integer::sum) > MAX_WAITING ? Math.max(most, own) : most;
         }
         if (most > 0) {
             throw new MooncakeException(

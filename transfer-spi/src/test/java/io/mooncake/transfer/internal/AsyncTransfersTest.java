@@ -79,6 +79,25 @@ final class AsyncTransfersTest {
     }
 
     @Test
+    void start_onePartForEachOfManyPeers_isNotCountedAgainstOneThatIsBusy() {
+        CountDownLatch end = new CountDownLatch(1);
+        try (AsyncTransfers transfers = new AsyncTransfers()) {
+            for (int i = 0; i <= AsyncTransfers.THREADS_A_PEER; i++) {
+                transfers.start(1, List.of(waiting(PEER, end)));
+            }
+            List<AsyncTransfers.Part> parts = new ArrayList<>();
+            parts.add(new AsyncTransfers.Part(PEER, new int[] {0}, new TransferBatch(), () -> COMPLETED));
+            for (int i = 1; i <= AsyncTransfers.MAX_WAITING; i++) {
+                parts.add(new AsyncTransfers.Part(
+                        UUID.randomUUID(), new int[] {i}, new TransferBatch(), () -> COMPLETED));
+            }
+            TransferTicket ticket = transfers.start(parts.size(), parts);
+            end.countDown();
+            assertThat(ticket.await(Deadline.ofMillis(20_000)).orElseThrow()).containsOnly(TransferStatus.COMPLETED);
+        }
+    }
+
+    @Test
     void start_moreThanMayWait_isRefusedForThatPeerOnly() {
         CountDownLatch end = new CountDownLatch(1);
         try (AsyncTransfers transfers = new AsyncTransfers()) {
