@@ -51,7 +51,7 @@ final class LaneMemory implements AutoCloseable {
         if (made != null) {
             owned = null;
             address = made.address();
-            region = engine.registerMemory(address, total, new Word(), made);
+            region = register(engine, made, total);
         } else {
             owned = ByteBuffer.allocateDirect((int) total);
             address = DirectViews.address(owned);
@@ -59,6 +59,20 @@ final class LaneMemory implements AutoCloseable {
         }
         RawMemory.putLongVolatile(address, GENERATION);
         view = DirectViews.view(address + WORD_BYTES, BYTES).order(ByteOrder.nativeOrder());
+    }
+
+    /** Closes the file where the engine refuses it: nobody else has it yet. */
+    private static int register(TransferEngine engine, SharedFile made, long total) {
+        boolean registered = false;
+        try {
+            int id = engine.registerMemory(made.address(), total, new Word(), made);
+            registered = true;
+            return id;
+        } finally {
+            if (!registered) {
+                made.close();
+            }
+        }
     }
 
     private static @Nullable SharedFile shared() {
