@@ -165,14 +165,15 @@ public interface TransferEngine extends AutoCloseable {
 
     /**
      * Takes a range back before leases on it have ended, while its region stays registered: forced eviction. The region's guard must call the
-     * range's generation old before. This call cuts the TCP connections whose writes were granted before and still wait for bytes, and waits
-     * until they have left; it ends the keys that RDMA devices hold. Accesses by shared memory end at their next look at the guard, after at
-     * most 256 KiB. What was granted before reads and writes nothing of the range from then on; requests of others that the same keys served
-     * are repeated by their peers. A range that was granted for writing is safe to use otherwise only after this, or after its handles expired:
-     * a generation that moves does not stop bytes that a thread already waits for.
+     * range's generation old before. This call cuts the TCP connections whose writes were granted before and still wait for bytes; it ends
+     * the keys that RDMA devices hold; and it waits until all writes have left the range, those by shared memory and from this engine to
+     * itself too. What was granted before writes nothing of the range from then on, and what it reads counts for nothing; requests of others
+     * that the same keys served are repeated by their peers. A range that was granted for writing is safe to use otherwise only after this, or
+     * after its handles expired: a generation that moves does not stop bytes that a thread already waits for.
      *
      * @throws io.mooncake.base.MooncakeException INVALID_ARGUMENT for a range outside of a registered region; CONFIGURATION when a device has
-     *     no new keys: the region can't be reached over RDMA any more then
+     *     no new keys: the region can't be reached over RDMA any more then; DEADLINE_EXCEEDED when a write has not left the range within
+     *     5 seconds: it is not safe to use then
      */
     void revoke(int region, long offset, long length);
 
