@@ -67,6 +67,8 @@ final class IgniteMetadataStore implements MetadataStore {
     private final Set<MetadataRecord> engines = new HashSet<>();
     private long sequence;
     private int ticks;
+    /** The others were told that this store is gone: whatever they hear after that would bring its records back. */
+    private boolean saidBye;
 
     // Written by the worker, read by all.
     private volatile boolean outage;
@@ -109,6 +111,9 @@ final class IgniteMetadataStore implements MetadataStore {
     /** The worker outlives whatever Ignite throws at it. */
     private Runnable guarded(Runnable task) {
         return () -> {
+            if (saidBye) {
+                return;
+            }
             try {
                 task.run();
             } catch (RuntimeException e) {
@@ -320,6 +325,7 @@ final class IgniteMetadataStore implements MetadataStore {
             try {
                 broadcast(MetadataFrameDescriptor.plain(MetadataFrameDescriptor.Type.BYE, owner, sequence));
             } finally {
+                saidBye = true;
                 said.countDown();
             }
         });

@@ -15,6 +15,8 @@ import io.mooncake.transfer.metadata.MetadataStoreContract;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.cluster.ClusterState;
@@ -91,6 +93,33 @@ class IgniteMetadataStoreTest extends MetadataStoreContract {
                 eventually(() -> late.list("many/").equals(here.list("many/")));
                 assertThat(late.list("many/")).hasSize(100);
             }
+        }
+    }
+
+    @Test
+    void close_whileOthersAsk_takesOwnRecordsBackForGood() {
+        Ignite one = NODES.get(0);
+        Ignite two = NODES.get(1);
+        byte[] question = MetadataFrameDescriptor.plain(MetadataFrameDescriptor.Type.HELLO, UUID.randomUUID(), 0);
+        AtomicBoolean asking = new AtomicBoolean(true);
+        Thread asker = new Thread(() -> {
+            while (asking.get()) {
+                two.message(two.cluster().forNode(one.cluster().localNode()))
+                        .sendOrdered("mooncake.metadata/" + cluster, question, 0);
+                LockSupport.parkNanos(300_000);
+            }
+        });
+        try (MetadataStore there = on(two)) {
+            asker.start();
+            for (int i = 0; i < 20; i++) {
+                MetadataStore here = on(one);
+                here.put("mine", bytes("1"), deadline());
+                eventually(() -> there.get("mine").size() == 1);
+                here.close();
+                eventually(() -> there.get("mine").isEmpty());
+            }
+        } finally {
+            asking.set(false);
         }
     }
 
