@@ -32,18 +32,24 @@ final class RdmaAbuseOnDevice {
                     new RemoteHandle(region.id(), good.generation(), 0, 8, false, good.expiresAtNanos(), capability);
             assertThat(pair.move(false, List.of(good), 8, 30_000)).containsExactly(TransferStatus.COMPLETED);
             long served = pair.counters.snapshot().requestsServed();
+            long began = System.nanoTime();
             for (int sent = 0; sent < FORGERIES; sent += BATCH) {
                 assertThat(pair.move(false, Collections.nCopies(BATCH, forged), 8, 30_000))
                         .doesNotContain(TransferStatus.COMPLETED);
             }
             long refused = pair.counters.refusals().get(RefusalCause.FORGED);
             System.out.println("forged accesses by RDMA: " + refused + " refused, then out");
-            // The first batch reaches the limit: after it nothing is looked at any more.
-            assertThat(refused).isBetween(1065L, (long) BATCH);
+            // The first batch reaches the limit, after which nothing is looked at any more, unless the machine is so
+            // slow that much of it
+            // is forgotten meanwhile: 1,000 a second.
+            double seconds = (System.nanoTime() - began) / 1e9;
+            assertThat(refused).isBetween(1065L, Math.max(BATCH, (long) ((seconds + 2) * 1000) + 65));
             assertThat(pair.counters.snapshot().requestsRefused()).isEqualTo(refused);
             assertThat(pair.counters.snapshot().requestsServed()).isEqualTo(served);
-            assertThat(pair.move(false, List.of(good), 8, 2_000)).doesNotContain(TransferStatus.COMPLETED);
             assertThat(pair.ours.untouched(8, BATCH * 8 - 8)).isTrue();
+            if (seconds < FORGERIES / 2000.0) {
+                assertThat(pair.move(false, List.of(good), 8, 2_000)).doesNotContain(TransferStatus.COMPLETED);
+            }
         }
     }
 
