@@ -86,9 +86,6 @@ public final class LocalTransport implements Transport {
             }
             RefusalCause cause = move(self, batch, worker);
             if (cause == null) {
-                counters.requestsServed.increment();
-                (batch.write() ? counters.writtenLocal : counters.readLocal).add(slice.length());
-                (batch.write() ? counters.bytesReceived : counters.bytesServed).add(slice.length());
                 batch.arrived(slice, worker.crc, worker.view);
             } else if (!closed) {
                 counters.refused(cause);
@@ -122,11 +119,22 @@ public final class LocalTransport implements Transport {
                 return RefusalCause.DEVICE;
             }
             RawMemory.loadFence();
-            return check.after(region, claim);
+            RefusalCause after = check.after(region, claim);
+            if (after == null) {
+                count(claim);
+            }
+            return after;
         } finally {
             worker.writer.end();
             region.release();
         }
+    }
+
+    /** While the region is held: once it is unregistered, nothing of it is counted any more. */
+    private void count(Claim claim) {
+        counters.requestsServed.increment();
+        (claim.write ? counters.writtenLocal : counters.readLocal).add(claim.length);
+        (claim.write ? counters.bytesReceived : counters.bytesServed).add(claim.length);
     }
 
     private static void copy(boolean write, long owned, Slice slice) {
