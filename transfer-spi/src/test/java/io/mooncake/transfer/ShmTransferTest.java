@@ -107,6 +107,43 @@ final class ShmTransferTest extends TransferContract {
         hidden.close();
     }
 
+    @Test
+    void read_ownTermOverBeforeTheOwners_endsAsTheOwnerSays() throws Exception {
+        ownerMemory.fill(1, 0, 1 << 20);
+        try (FaultProxy proxy = new FaultProxy(owner.address(), FaultProxy.Port.CONTROL);
+                TransferEngine far = start();
+                Memory target = memory(1 << 20)) {
+            target.register(far);
+            assertThat(far.path(proxy.address(), soon()).reads()).isEqualTo(PathReport.Kind.SHARED_MEMORY);
+            assertThat(read(far, proxy.address(), target, handleFor(far, Duration.ofSeconds(30))))
+                    .isEqualTo(TransferStatus.COMPLETED);
+            // The reader counts its term from before it asked: the longer the way there, the sooner it is over.
+            proxy.readerBytes = 0;
+            RemoteHandle late = handleFor(far, Duration.ofMillis(2_500));
+            Thread way = new Thread(() -> {
+                await(() -> late.expiresAtNanos() - System.nanoTime() < 1_200_000_000L);
+                proxy.readerBytes = Long.MAX_VALUE;
+            });
+            way.start();
+            assertThat(read(far, proxy.address(), target, late)).isEqualTo(TransferStatus.COMPLETED);
+            way.join();
+            assertThat(target.holds(1, 0, 1 << 20)).isTrue();
+        }
+    }
+
+    private RemoteHandle handleFor(TransferEngine holder, Duration term) {
+        return owner.issueHandle(holder.incarnation(), ownerRegion, 1, 0, 1 << 20, false, term);
+    }
+
+    private static TransferStatus read(TransferEngine holder, PeerAddress peer, Memory target, RemoteHandle handle) {
+        return holder.batchTransferSyncRead(
+                        peer,
+                        new long[] {target.address},
+                        new RemoteHandle[] {handle},
+                        new long[] {handle.length()},
+                        soon())[0];
+    }
+
     /** No byte on the heap of who reads or writes, once it is warm. */
     @Test
     void steadyState_readsAndWrites_allocateNothing() {
