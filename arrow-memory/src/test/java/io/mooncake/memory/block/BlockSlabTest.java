@@ -4,6 +4,7 @@ package io.mooncake.memory.block;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.BlockLayout;
 import io.mooncake.memory.Seeds;
 import java.util.ArrayList;
@@ -34,10 +35,10 @@ class BlockSlabTest {
         assertThat(slab.lease(slot)).isTrue();
         assertThat(slab.references(slot)).isEqualTo(2);
         assertThat(slab.startEviction(slot)).as("leased").isFalse();
-        assertThatThrownBy(() -> slab.free(slot)).isInstanceOf(IllegalStateException.class);
+        assertThatThrownBy(() -> slab.free(slot)).isInstanceOf(MooncakeException.class);
         assertThat(slab.release(slot)).isFalse();
         assertThat(slab.release(slot)).isTrue();
-        assertThatThrownBy(() -> slab.release(slot)).isInstanceOf(IllegalStateException.class);
+        assertThatThrownBy(() -> slab.release(slot)).isInstanceOf(MooncakeException.class);
         assertThat(slab.startEviction(slot)).isTrue();
         assertThat(slab.lease(slot)).as("evicting").isFalse();
         slab.recycle(slot);
@@ -45,7 +46,7 @@ class BlockSlabTest {
         slab.free(slot);
         assertThat(slab.generation(slot)).isEqualTo(3);
         assertThat(slab.freeSlots()).isEqualTo(1);
-        assertThatThrownBy(() -> slab.seal(slot)).isInstanceOf(IllegalStateException.class);
+        assertThatThrownBy(() -> slab.seal(slot)).isInstanceOf(MooncakeException.class);
     }
 
     @Test

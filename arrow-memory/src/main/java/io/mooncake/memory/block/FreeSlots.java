@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.block;
+
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/**
+ * Finds free slots. Which slots are free is said by {@link BlockStates} alone; all that is here are hints where to look, and a slot is taken
+ * by the one compare-and-set on its own word that makes it filling. So to allocate and free costs two atomic updates, there is no list to
+ * corrupt, and a change back and forth between a read and an update (ABA) can do no harm: the slot is free, or it is not.
+ *
+ * <p>Slots come in groups of {@value #GROUP_SLOTS}, groups in chunks; a chunk has a tag, the kind of slot it is cut into now. Whoever has
+ * taken a slot looks at the tag of its chunk, which can't change while a slot of it is in use, and gives it back when it is another.
+ *
+ * <p>Hints, in the order in which they are tried:
+ *
+ * <ul>
+ *   <li>Each of {@value #STRIPES} stripes of threads remembers a slot for each tag: the one freed last, or the one behind that taken last.
+ *   <li>The group of that slot.
+ *   <li>A summary with one bit a group. Whoever frees a slot sets the bit if it is not set. A search that finds no free slot in a group
+ *       clears the bit and looks once more: either it sees the slot, or the bit is set after it was cleared. So a free slot is always found.
+ * </ul>
+ *
+ * <p>Contention is avoided: a search passes over the groups that other stripes remember while there are others, so threads work on
+ * different cache lines until little is left. Lowest groups come first, which leaves the highest chunks to become empty.
+ *
+ * <p>Threading: {@link #take}, {@link #give} and the counts by any thread, without allocation; {@link #format} and {@link #retire} by one
+ * thread at a time, which the caller sees to.
+ */
+final class FreeSlots {
+    static final int NONE = -1;
+    static final int GROUP_SLOTS = 32;
+    static final int STRIPES = 16;
+
+    /** Tag of a chunk that is cut into nothing. */
+    static final int NO_TAG = 0;
+
+    private static final int GROUP_SHIFT = 5;
+    private static final int IN_GROUP = GROUP_SLOTS - 1;
+    /** Ints from one stripe's memory to the next: a cache line. */
+    private static final int LINE_SHIFT = 4;
+
+    private final BlockStates states;
+    private final int chunkShift;
+    private final int groups;
+    private final AtomicIntegerArray tags;
+    /** By tag and stripe. */
+    private final AtomicIntegerArray hints;
+
+    private final AtomicLongArray summary;
+
+    /**
+     * @param states of chunks x 2^chunkShift slots at most, all absent
+     * @param chunks all without a tag at first
+     * @param chunkShift logarithm of the most slots of a chunk
+     * @param maxTag tags in use are 1..maxTag
+     */
+    FreeSlots(BlockStates states, int chunks, int chunkShift, int maxTag) {
+        this.states = states;
+        this.chunkShift = chunkShift;
+        groups = (states.slots() + IN_GROUP) >>> GROUP_SHIFT;
+        tags = new AtomicIntegerArray(chunks);
+        hints = new AtomicIntegerArray(((maxTag + 1) * STRIPES) << LINE_SHIFT);
+        summary = new AtomicLongArray((groups + Long.SIZE - 1) / Long.SIZE);
+    }
+
+    /** Takes a free slot of {@code tag}, now in state filling, or {@link #NONE}. */
+    int take(int tag) {
+        int hint = (tag * STRIPES + stripe()) << LINE_SHIFT;
+        int slot = hints.getOpaque(hint);
+        return takeOne(slot, tag, hint) ? slot : search(tag, hint);
+    }
+
+    private boolean takeOne(int slot, int tag, int hint) {
+        if (!states.tryFill(slot)) {
+            return false;
+        }
+        if (tags.get(slot >>> chunkShift) != tag) {
+            states.free(slot);
+            mark(slot >>> GROUP_SHIFT);
+            return false;
+        }
+        int next = (slot & ~IN_GROUP) | ((slot + 1) & IN_GROUP);
+        hints.setOpaque(hint, next < states.slots() ? next : slot & ~IN_GROUP);
+        return true;
+    }
+
+    private int takeFrom(int group, int tag, int hint) {
+        int first = group << GROUP_SHIFT;
+        int end = Math.min(first + GROUP_SLOTS, states.slots());
+        for (int slot = first; slot < end; slot++) {
+            if (states.isFree(slot) && takeOne(slot, tag, hint)) {
+                return slot;
+            }
+        }
+        return NONE;
+    }
+
+    private int search(int tag, int hint) {
+        int slot = takeFrom(hints.getOpaque(hint) >>> GROUP_SHIFT, tag, hint);
+        slot = slot != NONE ? slot : search(tag, hint, true);
+        return slot != NONE ? slot : search(tag, hint, false);
+    }
+
+    private int search(int tag, int hint, boolean passOver) {
+        int group = 0;
+        while ((group = nextMarked(group)) < groups) {
+            int chunk = (group << GROUP_SHIFT) >>> chunkShift;
+            if (tags.get(chunk) != tag) {
+                group = nextChunk(chunk);
+                continue;
+            }
+            if (!passOver || !isHintOfOthers(tag, hint, group)) {
+                int slot = takeFrom(group, tag, hint);
+                if (slot != NONE) {
+                    return slot;
+                }
+                unmark(group);
+            }
+            group++;
+        }
+        return NONE;
+    }
+
+    private int nextChunk(int chunk) {
+        return chunk + 1 == tags.length() ? groups : ((chunk + 1) << chunkShift) >>> GROUP_SHIFT;
+    }
+
+    private boolean isHintOfOthers(int tag, int hint, int group) {
+        int first = (tag * STRIPES) << LINE_SHIFT;
+        for (int stripe = 0; stripe < STRIPES; stripe++) {
+            int at = first + (stripe << LINE_SHIFT);
+            if (at != hint && hints.getOpaque(at) >>> GROUP_SHIFT == group) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Notes that a slot was freed. */
+    void give(int slot) {
+        int hint = (tags.getPlain(slot >>> chunkShift) * STRIPES + stripe()) << LINE_SHIFT;
+        // A slot of another group was taken by another stripe, or long ago: to go there would be to meet others.
+        if (((hints.getOpaque(hint) ^ slot) & ~IN_GROUP) == 0) {
+            hints.setOpaque(hint, slot);
+        }
+        mark(slot >>> GROUP_SHIFT);
+    }
+
+    // ----------------------------------------------------------------------------------------------------- chunks
+
+    /** The tag of a chunk. */
+    int tag(int chunk) {
+        return tags.get(chunk);
+    }
+
+    /** Gives a chunk without a tag its tag, and makes its first {@code slots} slots free. */
+    void format(int chunk, int tag, int slots) {
+        int first = chunk << chunkShift;
+        tags.set(chunk, tag);
+        for (int slot = first; slot < first + slots; slot++) {
+            states.appear(slot);
+        }
+        for (int slot = first; slot < first + slots; slot += GROUP_SLOTS) {
+            mark(slot >>> GROUP_SHIFT);
+        }
+    }
+
+    /**
+     * Takes the tag from a chunk whose slots are all free, and makes them absent. While it tries, takers may miss slots of that chunk; so only
+     * a miss of a caller that excludes this call says that there is none.
+     *
+     * @param slots the chunk was formatted with
+     * @return false when some slot is in use; then all is as before
+     */
+    boolean retire(int chunk, int slots) {
+        int first = chunk << chunkShift;
+        for (int slot = first; slot < first + slots; slot++) {
+            if (!states.isFree(slot)) {
+                return false;
+            }
+        }
+        for (int slot = first; slot < first + slots; slot++) {
+            if (!states.tryVanish(slot)) {
+                for (int back = first; back < slot; back++) {
+                    states.appear(back);
+                    mark(back >>> GROUP_SHIFT);
+                }
+                return false;
+            }
+        }
+        tags.set(chunk, NO_TAG);
+        return true;
+    }
+
+    /** Free slots of a chunk now; looks at each of them. */
+    int freeIn(int chunk) {
+        int first = chunk << chunkShift;
+        int end = tags.length() == 1 ? states.slots() : Math.min(first + (1 << chunkShift), states.slots());
+        int free = 0;
+        for (int slot = first; slot < end; slot++) {
+            free += states.isFree(slot) ? 1 : 0;
+        }
+        return free;
+    }
+
+    // ---------------------------------------------------------------------------------------------------- summary
+
+    private int nextMarked(int group) {
+        if (group >= groups) {
+            return groups;
+        }
+        int at = group >>> 6;
+        long marks = summary.get(at) & (-1L << group);
+        while (marks == 0) {
+            if (++at == summary.length()) {
+                return groups;
+            }
+            marks = summary.get(at);
+        }
+        return (at << 6) + Long.numberOfTrailingZeros(marks);
+    }
+
+    private void mark(int group) {
+        int at = group >>> 6;
+        long bit = 1L << group;
+        long marks = summary.get(at);
+        while ((marks & bit) == 0 && !summary.compareAndSet(at, marks, marks | bit)) {
+            marks = summary.get(at);
+        }
+    }
+
+    private void unmark(int group) {
+        int at = group >>> 6;
+        long bit = 1L << group;
+        long marks = summary.get(at);
+        while (!summary.compareAndSet(at, marks, marks & ~bit)) {
+            marks = summary.get(at);
+        }
+        int end = Math.min((group + 1) << GROUP_SHIFT, states.slots());
+        for (int slot = group << GROUP_SHIFT; slot < end; slot++) {
+            if (states.isFree(slot)) {
+                mark(group);
+                return;
+            }
+        }
+    }
+
+    private static int stripe() {
+        return (int) Thread.currentThread().getId() & (STRIPES - 1);
+    }
+}
