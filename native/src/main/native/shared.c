@@ -203,3 +203,19 @@ JNI_CLASS_CALL(jint, sharedWake)(JNIEnv *env, jclass type, jlong address) {
     long woken = syscall(SYS_futex, (void *)(intptr_t)address, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
     return woken < 0 ? -errno : (jint)woken;
 }
+
+/* Allocates the blocks of a file that is there, and makes it as long; 0 or errno. */
+JNI_CLASS_CALL(jint, fileAllocate)(JNIEnv *env, jclass type, jstring name, jlong bytes) {
+    (void)type;
+    const char *path = (*env)->GetStringUTFChars(env, name, NULL);
+    if (!path) {
+        return ENOMEM;
+    }
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
+    if (fd >= 0) {
+        close(fd);
+    }
+    (*env)->ReleaseStringUTFChars(env, name, path);
+    return error;
+}

@@ -46,4 +46,7 @@ final class NativeCalls {
 
     /** Removes the file unless somebody holds it: 1, 0 or -errno. */
     static native int sharedRemoveOrphan(String path);
+
+    /** Allocates the blocks of the file's first bytes: 0 or errno. */
+    static native int fileAllocate(String path, long bytes);
 }

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+import io.mooncake.base.Deadline;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes records and removals durable, many at a time, on a thread of its own: syncs the segments that were written to, then writes the
+ * entries to the journal, syncs that, and only then says so and frees the slots of what was removed. So an entry that survives a power cut is
+ * of a record that did.
+ *
+ * <p>After a failure it is not known what the device has. The records of that commit are taken out and reported as failed, and the index is
+ * written anew into the other file, at once and then every {@code retryMillis}, until that works.
+ */
+final class Committer implements Runnable {
+    /** What a commit needs of the store. */
+    interface Segments {
+        /** Syncs the segments in {@code dirty}. */
+        void sync(BitSet dirty) throws IOException;
+
+        /** A sync or a write of the index failed. */
+        void commitFailed(IOException failure);
+
+        /** One worked. */
+        void committed();
+    }
+
+    private final SlotTable table;
+    private final IndexJournal journal;
+    private final Segments segments;
+    private final LongSupplier nanoClock;
+    private final long intervalNanos;
+    private final long retryNanos;
+    final LongAdder commits = new LongAdder();
+    final LongAdder checkpoints = new LongAdder();
+    private volatile long damagedPages;
+
+    // Guarded by this.
+    private int[] waiting = new int[64];
+    private int waitingCount;
+    private BitSet dirty = new BitSet();
+    private long asked;
+    private long finished;
+    private boolean hurry;
+    private boolean closed;
+    private boolean checkWanted;
+    private int checkResult;
+    private long checks;
+
+    /** Who waits for the sync of what is in a slot; written before the operation is queued, taken by the committer. */
+    private final @Nullable SsdTicket[] tickets;
+
+    private int[] group = new int[64];
+    private int groupCount;
+    private BitSet groupDirty = new BitSet();
+    private int[] retained = new int[64];
+    private int retainedCount;
+    private boolean broken;
+    private long lastNanos;
+    private long retryAtNanos;
+
+    Committer(SlotTable table, IndexJournal journal, Segments segments, SsdSettings settings, LongSupplier nanoClock) {
+        this.table = table;
+        this.journal = journal;
+        this.segments = segments;
+        this.nanoClock = nanoClock;
+        tickets = new SsdTicket[settings.slots()];
+        intervalNanos = settings.commitMillis() * 1_000_000L;
+        retryNanos = settings.retryMillis() * 1_000_000L;
+        lastNanos = nanoClock.getAsLong() - intervalNanos;
+        damagedPages = journal.damagedPages();
+    }
+
+    // -------------------------------------------------------------------------------------------------- from others
+
+    /**
+     * The record in {@code slot} was written to {@code segment}: it can be read from now on; {@code ticket}, if any, waits for its sync. False
+     * when it was removed meanwhile. Who removes it after it can be read is queued behind it, because both happen under this lock.
+     */
+    synchronized boolean stored(int slot, long generation, int crc, int segment, @Nullable SsdTicket ticket) {
+        tickets[slot] = ticket;
+        if (!table.stored(slot, generation, crc)) {
+            tickets[slot] = null;
+            return false;
+        }
+        dirty.set(segment);
+        enqueue(slot << 1);
+        return true;
+    }
+
+    /** The record in {@code slot} was taken out. */
+    synchronized void removed(int slot) {
+        enqueue(slot << 1 | 1);
+    }
+
+    private void enqueue(int operation) {
+        if (waitingCount == waiting.length) {
+            waiting = Arrays.copyOf(waiting, 2 * waitingCount);
+        }
+        waiting[waitingCount++] = operation;
+        asked++;
+        notifyAll();
+    }
+
+    /** Waits until everything queued before is over, durable or failed; false when the deadline passed. */
+    synchronized boolean flush(Deadline deadline) {
+        long target = asked;
+        hurry = true;
+        notifyAll();
+        while (finished < target) {
+            if (!sleep(deadline)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Checks the pages of the index as the device has them and repairs them; how many were damaged, or -1 when the deadline passed. */
+    synchronized int check(Deadline deadline) {
+        long before = checks;
+        checkWanted = true;
+        notifyAll();
+        while (checks == before) {
+            if (!sleep(deadline)) {
+                return -1;
+            }
+        }
+        return checkResult;
+    }
+
+    private boolean sleep(Deadline deadline) {
+        long millis = deadline.remainingMillis();
+        if (millis == 0 || closed) {
+            return false;
+        }
+        try {
+            wait(millis);
+            return true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /** Ends the thread after one more commit of what is queued. */
+    synchronized void close() {
+        closed = true;
+        notifyAll();
+    }
+
+    /** Damaged pages of the index found so far. */
+    long damagedPages() {
+        return damagedPages;
+    }
+
+    // ------------------------------------------------------------------------------------------------- its own thread
+
+    @Override
+    public void run() {
+        boolean last = false;
+        while (!last) {
+            last = awaitWork();
+            if (broken) {
+                repair();
+            }
+            if (!broken && groupCount > 0) {
+                commit();
+            }
+            if (takeCheck()) {
+                checkIndex();
+            }
+        }
+    }
+
+    /** Waits for something to do and takes what is queued; true when this is the last time. */
+    private synchronized boolean awaitWork() {
+        while (!closed && !checkWanted) {
+            long now = nanoClock.getAsLong();
+            long pause = Long.MAX_VALUE;
+            if (broken) {
+                pause = retryAtNanos - now;
+            } else if (waitingCount > 0) {
+                pause = hurry ? 0 : lastNanos + intervalNanos - now;
+            }
+            if (pause <= 0) {
+                break;
+            }
+            try {
+                wait(pause == Long.MAX_VALUE ? 0 : pause / 1_000_000 + 1);
+            } catch (InterruptedException e) {
+                // Nobody interrupts this thread; if somebody does, it ends.
+                closed = true;
+            }
+        }
+        int[] spare = group;
+        group = waiting;
+        groupCount = waitingCount;
+        waiting = spare;
+        waitingCount = 0;
+        BitSet clean = groupDirty;
+        clean.clear();
+        groupDirty = dirty;
+        dirty = clean;
+        hurry = false;
+        return closed;
+    }
+
+    private void commit() {
+        try {
+            if (!groupDirty.isEmpty()) {
+                segments.sync(groupDirty);
+            }
+            if (journal.hasRoom(groupCount)) {
+                for (int i = 0; i < groupCount; i++) {
+                    addEntry(group[i] >> 1, (group[i] & 1) != 0);
+                }
+                journal.commit();
+                markSynced();
+            } else {
+                // The snapshot is of synced records; those of this group are on the device by now.
+                markSynced();
+                checkpoint();
+            }
+            commits.increment();
+            succeeded();
+            segments.committed();
+        } catch (IOException e) {
+            failed(e);
+            retryAtNanos = nanoClock.getAsLong();
+        }
+        lastNanos = nanoClock.getAsLong();
+    }
+
+    private void checkpoint() throws IOException {
+        journal.checkpoint(table);
+        checkpoints.increment();
+    }
+
+    private void addEntry(int slot, boolean removal) throws IOException {
+        // What was removed before it was committed has its removal further on.
+        if (removal || table.state(slot) == SlotTable.STORED) {
+            journal.add(
+                    table.key(slot),
+                    table.generation(slot),
+                    slot,
+                    table.crc(slot),
+                    removal ? IndexDescriptor.ENTRY_REMOVED : IndexDescriptor.ENTRY_STORED);
+        }
+    }
+
+    private void markSynced() {
+        for (int i = 0; i < groupCount; i++) {
+            if ((group[i] & 1) == 0) {
+                table.synced(group[i] >> 1);
+            }
+        }
+    }
+
+    private void succeeded() {
+        for (int i = 0; i < groupCount; i++) {
+            int slot = group[i] >> 1;
+            if ((group[i] & 1) == 0) {
+                end(slot, table.state(slot) == SlotTable.SYNCED ? SsdOutcome.SYNCED : SsdOutcome.REMOVED);
+            } else {
+                table.removalDurable(slot);
+            }
+        }
+        over();
+    }
+
+    /** Takes the group's records out. Their slots stay taken until an index without them is durable. */
+    private void failed(IOException failure) {
+        broken = true;
+        journal.abort();
+        if (retained.length < retainedCount + groupCount) {
+            retained = Arrays.copyOf(retained, 2 * (retainedCount + groupCount));
+        }
+        for (int i = 0; i < groupCount; i++) {
+            int slot = group[i] >> 1;
+            boolean removal = (group[i] & 1) != 0;
+            if (removal || table.removeSlot(slot, table.generation(slot))) {
+                retained[retainedCount++] = slot;
+            }
+            if (!removal) {
+                end(slot, SsdOutcome.FAILED);
+            }
+        }
+        over();
+        segments.commitFailed(failure);
+    }
+
+    private void end(int slot, SsdOutcome outcome) {
+        SsdTicket ticket = tickets[slot];
+        if (ticket != null) {
+            tickets[slot] = null;
+            ticket.end(outcome);
+        }
+    }
+
+    private void over() {
+        synchronized (this) {
+            finished += groupCount;
+            notifyAll();
+        }
+        groupCount = 0;
+    }
+
+    private void repair() {
+        try {
+            checkpoint();
+            for (int i = 0; i < retainedCount; i++) {
+                table.removalDurable(retained[i]);
+            }
+            retainedCount = 0;
+            broken = false;
+            segments.committed();
+        } catch (IOException e) {
+            failed(e);
+            retryAtNanos = nanoClock.getAsLong() + retryNanos;
+        }
+    }
+
+    private synchronized boolean takeCheck() {
+        boolean wanted = checkWanted;
+        checkWanted = false;
+        return wanted;
+    }
+
+    private void checkIndex() {
+        int damaged = 0;
+        try {
+            damaged = broken ? 0 : journal.check();
+            if (damaged > 0) {
+                // All of it is in memory still.
+                checkpoint();
+            }
+        } catch (IOException e) {
+            failed(e);
+        }
+        damagedPages = journal.damagedPages();
+        synchronized (this) {
+            checkResult = damaged;
+            checks++;
+            notifyAll();
+        }
+    }
+}

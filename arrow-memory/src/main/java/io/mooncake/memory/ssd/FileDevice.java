@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+import com.sun.nio.file.ExtendedOpenOption;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.natives.FileSpace;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A folder of a file system, locked for one process. Direct I/O where the file system has it; else through the page cache, which is said
+ * once.
+ */
+final class FileDevice implements SsdDevice {
+    static final String LOCK = "lock";
+
+    private static final Logger LOG = LoggerFactory.getLogger(FileDevice.class);
+    private static final int FILL_BYTES = 1 << 20;
+
+    private final Path folder;
+    private final FileStore store;
+    private final FileChannel lockFile;
+    private final int maxUsePercent;
+    private final boolean direct;
+
+    private FileDevice(Path folder, FileStore store, FileChannel lockFile, int maxUsePercent, boolean direct) {
+        this.folder = folder;
+        this.store = store;
+        this.lockFile = lockFile;
+        this.maxUsePercent = maxUsePercent;
+        this.direct = direct;
+    }
+
+    /**
+     * Opens the folder of the settings' identity, making it if it is not there.
+     *
+     * @throws MooncakeException CONFIGURATION when the path is no folder that can be written, or another process has it open
+     */
+    static FileDevice open(SsdSettings settings) {
+        Path path = settings.path();
+        if (!Files.isDirectory(path) || !Files.isWritable(path)) {
+            throw refused(path, "an existing folder that can be written", null);
+        }
+        Path folder = folder(settings);
+        FileChannel lock = null;
+        try {
+            Files.createDirectories(folder);
+            lock = FileChannel.open(
+                    folder.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
+            if (!lock(lock)) {
+                String holder = Files.readString(folder.resolve(LOCK)).strip();
+                lock.close();
+                throw new MooncakeException(
+                        Code.CONFIGURATION,
+                        "ssd path: " + folder + " is open in another store, " + holder
+                                + " (expected: a path for each node)");
+            }
+            sign(lock, settings.owner());
+            FileStore store = Files.getFileStore(folder);
+            String obstacle = directObstacle(folder, store);
+            if (!obstacle.isEmpty()) {
+                LOG.warn(
+                        "{} has no direct I/O ({}): records go through the page cache, which takes memory and hides damage"
+                                + " from the scrubber",
+                        folder,
+                        obstacle);
+            }
+            return new FileDevice(folder, store, lock, settings.maxUsePercent(), obstacle.isEmpty());
+        } catch (IOException e) {
+            closeQuietly(lock);
+            throw refused(folder, "a folder that can be written", e);
+        }
+    }
+
+    /** The folder of one identity's records. */
+    static Path folder(SsdSettings settings) {
+        return settings.path().resolve("kv-" + settings.identityDigest().substring(0, 16));
+    }
+
+    private static MooncakeException refused(Path path, String expected, @Nullable IOException cause) {
+        return new MooncakeException(
+                Code.CONFIGURATION,
+                "ssd path: " + path + (cause == null ? "" : ": " + cause.getMessage()) + " (expected: " + expected
+                        + ")",
+                cause);
+    }
+
+    private static boolean lock(FileChannel channel) throws IOException {
+        try {
+            FileLock lock = channel.tryLock();
+            return lock != null;
+        } catch (OverlappingFileLockException e) {
+            return false;
+        }
+    }
+
+    /** For people who wonder who has it; a full disk is no reason to stop. */
+    private static void sign(FileChannel lock, String owner) {
+        try {
+            lock.truncate(0);
+            lock.write(
+                    ByteBuffer.wrap(("node " + owner + ", process "
+                                    + ProcessHandle.current().pid() + "\n")
+                            .getBytes(StandardCharsets.UTF_8)),
+                    0);
+        } catch (IOException e) {
+            LOG.debug("lock file not signed", e);
+        }
+    }
+
+    private static String directObstacle(Path folder, FileStore store) throws IOException {
+        if (store.getBlockSize() > SsdSettings.ALIGNMENT) {
+            return "blocks of " + store.getBlockSize() + " bytes";
+        }
+        try {
+            FileChannel.open(folder.resolve(LOCK), StandardOpenOption.READ, ExtendedOpenOption.DIRECT)
+                    .close();
+            return "";
+        } catch (IOException | UnsupportedOperationException e) {
+            return String.valueOf(e.getMessage());
+        }
+    }
+
+    @Override
+    public List<String> names() throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.map(file -> String.valueOf(file.getFileName())).toList();
+        }
+    }
+
+    @Override
+    public SsdFile open(String name) throws IOException {
+        Set<OpenOption> options = new HashSet<>(Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE));
+        if (direct) {
+            options.add(ExtendedOpenOption.DIRECT);
+        }
+        return new ChannelFile(FileChannel.open(folder.resolve(name), options));
+    }
+
+    @Override
+    public SsdFile create(String name, long bytes) throws IOException {
+        delete(name);
+        Path path = folder.resolve(name);
+        Files.createFile(path);
+        SsdFile file = null;
+        try {
+            boolean allocated = FileSpace.allocate(path, bytes);
+            file = open(name);
+            if (!allocated) {
+                fill(file, bytes);
+            }
+            file.sync();
+            syncFolder();
+            return file;
+        } catch (IOException e) {
+            if (file != null) {
+                file.close();
+            }
+            Files.deleteIfExists(path);
+            throw e;
+        }
+    }
+
+    /** Without the native bridge zeros are written: what is not written is not allocated. */
+    private static void fill(SsdFile file, long bytes) throws IOException {
+        ByteBuffer zeros = IndexDescriptor.aligned((int) Math.min(FILL_BYTES, bytes));
+        for (long at = 0; at < bytes; at += zeros.capacity()) {
+            zeros.limit((int) Math.min(zeros.capacity(), bytes - at));
+            DeviceIo.write(file, zeros, at);
+        }
+    }
+
+    private void syncFolder() throws IOException {
+        try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
+            channel.force(true);
+        }
+    }
+
+    @Override
+    public void delete(String name) throws IOException {
+        if (Files.deleteIfExists(folder.resolve(name))) {
+            syncFolder();
+        }
+    }
+
+    /** Use as people see it: what is taken, over that and what is free to us. */
+    @Override
+    public boolean hasRoom(long bytes) throws IOException {
+        long used = store.getTotalSpace() - store.getUnallocatedSpace();
+        long usable = store.getUsableSpace();
+        return bytes <= usable && (used + bytes) * 100.0 <= (double) (used + usable) * maxUsePercent;
+    }
+
+    @Override
+    public boolean direct() {
+        return direct;
+    }
+
+    @Override
+    public void close() {
+        closeQuietly(lockFile);
+    }
+
+    private static void closeQuietly(@Nullable FileChannel channel) {
+        if (channel == null) {
+            return;
+        }
+        try {
+            channel.close();
+        } catch (IOException e) {
+            LOG.debug("close failed", e);
+        }
+    }
+
+    private static final class ChannelFile implements SsdFile {
+        private final FileChannel channel;
+
+        ChannelFile(FileChannel channel) {
+            this.channel = channel;
+        }
+
+        @Override
+        public long bytes() throws IOException {
+            return channel.size();
+        }
+
+        @Override
+        public int read(ByteBuffer to, long offset) throws IOException {
+            return channel.read(to, offset);
+        }
+
+        @Override
+        public int write(ByteBuffer from, long offset) throws IOException {
+            return channel.write(from, offset);
+        }
+
+        @Override
+        public void sync() throws IOException {
+            channel.force(false);
+        }
+
+        @Override
+        public void close() {
+            closeQuietly(channel);
+        }
+    }
+}

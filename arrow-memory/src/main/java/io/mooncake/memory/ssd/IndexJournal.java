@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.ssd.IndexDescriptor.Header;
+import io.mooncake.memory.ssd.SsdDevice.SsdFile;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The index on the device: two files that take turns, each a snapshot and the commits after it (see {@link IndexDescriptor}). When one is
+ * full the other is written anew.
+ *
+ * <p>Threading: one thread at a time: the one that opens, then the committer.
+ */
+final class IndexJournal implements AutoCloseable {
+    private static final int BUFFER_PAGES = 256;
+    private static final int MIN_JOURNAL_PAGES = 256;
+    private static final int ATTEMPTS = 3;
+    /** Slots that are copied under one lock, and pages that their entries may fill. */
+    private static final int SNAPSHOT_SLOTS = 1024;
+
+    private static final int SNAPSHOT_PAGES = SNAPSHOT_SLOTS / IndexDescriptor.ENTRIES + 2;
+
+    private final SsdDevice device;
+    private final SsdSettings settings;
+    private final @Nullable SsdFile[] files = new SsdFile[2];
+    private final long filePages;
+    private final ByteBuffer buffer = IndexDescriptor.pages(BUFFER_PAGES);
+    private long storeId;
+    private int segmentSlots;
+    private long epoch;
+    private int current;
+    private long nextPage;
+    /** Pages in the buffer that are complete. */
+    private int buffered;
+
+    /** Whether one more was begun behind them. */
+    private boolean pageBegun;
+
+    private boolean open;
+
+    // What recovery found.
+    private long maxGeneration;
+    private long damagedPages;
+
+    IndexJournal(SsdDevice device, SsdSettings settings, long newStoreId) {
+        this.device = device;
+        this.settings = settings;
+        this.storeId = newStoreId;
+        segmentSlots = settings.segmentSlots();
+        long snapshot = snapshotPages(settings.slots());
+        filePages = 2 + snapshot + Math.max(MIN_JOURNAL_PAGES, snapshot);
+    }
+
+    private static long snapshotPages(long entries) {
+        return (entries + IndexDescriptor.ENTRIES - 1) / IndexDescriptor.ENTRIES;
+    }
+
+    static String name(int file) {
+        return "index-" + file;
+    }
+
+    // -------------------------------------------------------------------------------------------------- recovery
+
+    /**
+     * Replays the newer of the two files into {@code table}; the header that was found, or null when there was none.
+     *
+     * @throws MooncakeException CONFIGURATION when the records are another node's or another model's; CORRUPT when the device can't read
+     */
+    @Nullable
+    Header recover(SlotTable table) {
+        Header newest = null;
+        try {
+            List<String> names = device.names();
+            for (int i = 0; i < files.length; i++) {
+                if (!names.contains(name(i))) {
+                    continue;
+                }
+                SsdFile file = device.open(name(i));
+                files[i] = file;
+                Header header = header(file);
+                if (header != null && (newest == null || header.epoch() > newest.epoch())) {
+                    newest = header;
+                    current = i;
+                }
+            }
+            if (newest != null) {
+                requireOurs(newest);
+                storeId = newest.storeId();
+                segmentSlots = (int) newest.segmentSlots();
+            }
+            for (int i = 0; i < files.length; i++) {
+                SsdFile file = files[i];
+                if (file != null) {
+                    replay(file, newest != null && i == current ? newest : null, table);
+                }
+            }
+            return newest;
+        } catch (IOException e) {
+            throw new MooncakeException(
+                    Code.CORRUPT,
+                    "ssd index in " + settings.path() + ": " + e.getMessage() + " (expected: a device that reads)",
+                    e);
+        }
+    }
+
+    private void requireOurs(Header found) {
+        requireEqual("owner", found.owner(), settings.owner());
+        requireEqual("identity", found.identityDigest(), settings.identityDigest());
+        requireEqual("record bytes", found.recordBytes(), (long) settings.recordBytes());
+    }
+
+    private void requireEqual(String what, Object found, Object expected) {
+        if (!found.equals(expected)) {
+            throw new MooncakeException(
+                    Code.CONFIGURATION,
+                    "ssd path: " + settings.path() + " holds records with " + what + " " + found + " (expected: "
+                            + expected + "; delete them, or name another path)");
+        }
+    }
+
+    private @Nullable Header header(SsdFile file) throws IOException {
+        long pages = file.bytes() / IndexDescriptor.PAGE_BYTES;
+        Header found = null;
+        for (long page : new long[] {0, pages - 1}) {
+            if (pages < 2) {
+                continue;
+            }
+            readPages(file, page, 1);
+            Header header = IndexDescriptor.readHeader(buffer, 0, page);
+            if (header == null) {
+                damagedPages += IndexDescriptor.blank(buffer, 0) ? 0 : 1;
+            } else if (found == null || header.epoch() > found.epoch()) {
+                found = header;
+            }
+        }
+        return found;
+    }
+
+    /** Reads all pages of a file: applies those of {@code header}, and learns the highest epoch ever used. */
+    private void replay(SsdFile file, @Nullable Header header, SlotTable table) throws IOException {
+        long pages = file.bytes() / IndexDescriptor.PAGE_BYTES;
+        for (long first = 0; first < pages; first += BUFFER_PAGES) {
+            int count = (int) Math.min(BUFFER_PAGES, pages - first);
+            readPages(file, first, count);
+            for (int i = 0; i < count; i++) {
+                int at = i * IndexDescriptor.PAGE_BYTES;
+                if (IndexDescriptor.intact(buffer, at)) {
+                    epoch = Math.max(epoch, IndexDescriptor.epoch(buffer, at));
+                    if (header != null && IndexDescriptor.isEntries(buffer, at, header, first + i)) {
+                        apply(at, table);
+                    }
+                } else if (header != null && first + i > 0 && first + i < pages - 1) {
+                    damagedPages += IndexDescriptor.blank(buffer, at) ? 0 : 1;
+                }
+            }
+        }
+    }
+
+    private void apply(int at, SlotTable table) {
+        int entries = Math.min(IndexDescriptor.count(buffer, at), IndexDescriptor.ENTRIES);
+        for (int i = 0; i < entries; i++) {
+            int slot = IndexDescriptor.slot(buffer, at, i);
+            // The capacity may have been larger.
+            if (slot < 0 || slot >= settings.slots()) {
+                continue;
+            }
+            BlockKey key = IndexDescriptor.key(buffer, at, i);
+            long generation = IndexDescriptor.generation(buffer, at, i);
+            maxGeneration = Math.max(maxGeneration, generation);
+            if (IndexDescriptor.entryKind(buffer, at, i) == IndexDescriptor.ENTRY_STORED) {
+                table.recover(key, generation, slot, IndexDescriptor.recordCrc(buffer, at, i));
+            } else {
+                table.recoverRemoval(key, slot);
+            }
+        }
+    }
+
+    /** Reads pages to the start of the buffer. A page that can't be read at all is blank, and counted. */
+    private void readPages(SsdFile file, long first, int count) throws IOException {
+        IOException failure = null;
+        for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+            try {
+                buffer.clear().limit(count * IndexDescriptor.PAGE_BYTES);
+                DeviceIo.read(file, buffer, first * IndexDescriptor.PAGE_BYTES);
+                buffer.clear();
+                return;
+            } catch (IOException e) {
+                failure = e;
+            }
+        }
+        throw failure == null ? new IOException("unread") : failure;
+    }
+
+    /** Slots of a segment: what the records there were laid out with, or what is set. */
+    int segmentSlots() {
+        return segmentSlots;
+    }
+
+    /** Highest generation that recovery found. */
+    long maxGeneration() {
+        return maxGeneration;
+    }
+
+    /** Pages that were damaged, in recovery and in checks since. */
+    long damagedPages() {
+        return damagedPages;
+    }
+
+    // ---------------------------------------------------------------------------------------------------- writing
+
+    /** Whether a commit of {@code entries} fits the current file. */
+    boolean hasRoom(int entries) {
+        return open && nextPage + snapshotPages(entries) < filePages;
+    }
+
+    /** Adds an entry to the commit in the making. */
+    void add(BlockKey key, long generation, int slot, int crc, int kind) throws IOException {
+        int at = buffered * IndexDescriptor.PAGE_BYTES;
+        if (!pageBegun) {
+            IndexDescriptor.begin(buffer, at, IndexDescriptor.KIND_ENTRIES, epoch, storeId, nextPage + buffered);
+            pageBegun = true;
+        }
+        IndexDescriptor.add(buffer, at, key, generation, slot, crc, kind);
+        if (IndexDescriptor.count(buffer, at) == IndexDescriptor.ENTRIES) {
+            endPage();
+            if (buffered == BUFFER_PAGES) {
+                writeOut();
+            }
+        }
+    }
+
+    private void endPage() {
+        IndexDescriptor.seal(buffer, buffered * IndexDescriptor.PAGE_BYTES);
+        buffered++;
+        pageBegun = false;
+    }
+
+    private void writeOut() throws IOException {
+        buffer.clear().limit(buffered * IndexDescriptor.PAGE_BYTES);
+        DeviceIo.write(file(current), buffer, nextPage * IndexDescriptor.PAGE_BYTES);
+        buffer.clear();
+        nextPage += buffered;
+        buffered = 0;
+    }
+
+    /** Makes everything added durable. After a failure only {@link #checkpoint} may follow. */
+    void commit() throws IOException {
+        if (pageBegun) {
+            endPage();
+        }
+        if (buffered > 0) {
+            writeOut();
+        }
+        file(current).sync();
+    }
+
+    /** Forgets what was added, after a failure. */
+    void abort() {
+        buffered = 0;
+        pageBegun = false;
+        open = false;
+    }
+
+    /** Writes all synced records of {@code table} into the other file, which holds from then on. */
+    void checkpoint(SlotTable table) throws IOException {
+        abort();
+        // The one that holds stays until the new one does.
+        int target = epoch == 0 ? 0 : 1 - current;
+        epoch++;
+        SsdFile file = ready(target);
+        current = target;
+        nextPage = 1;
+        try {
+            for (int from = 0; from < settings.slots(); from += SNAPSHOT_SLOTS) {
+                // No I/O while the table is locked.
+                if (buffered > BUFFER_PAGES - SNAPSHOT_PAGES) {
+                    writeOut();
+                }
+                table.snapshot(from, Math.min(settings.slots(), from + SNAPSHOT_SLOTS), this);
+            }
+            if (pageBegun) {
+                endPage();
+            }
+            if (buffered > 0) {
+                writeOut();
+            }
+            file.sync();
+            writeHeaders(file);
+            file.sync();
+            open = true;
+        } catch (IOException e) {
+            abort();
+            current = 1 - target;
+            throw e;
+        }
+    }
+
+    private SsdFile ready(int target) throws IOException {
+        SsdFile file = files[target];
+        long bytes = filePages * IndexDescriptor.PAGE_BYTES;
+        if (file != null && file.bytes() == bytes) {
+            return file;
+        }
+        if (file != null) {
+            file.close();
+            files[target] = null;
+        }
+        SsdFile made = device.create(name(target), bytes);
+        files[target] = made;
+        return made;
+    }
+
+    private void writeHeaders(SsdFile file) throws IOException {
+        Header header = new Header(
+                epoch,
+                storeId,
+                settings.identityDigest(),
+                settings.recordBytes(),
+                segmentSlots,
+                nextPage - 1,
+                settings.owner());
+        for (long page : new long[] {0, filePages - 1}) {
+            IndexDescriptor.header(buffer, 0, page, header);
+            buffer.clear().limit(IndexDescriptor.PAGE_BYTES);
+            DeviceIo.write(file, buffer, page * IndexDescriptor.PAGE_BYTES);
+            buffer.clear();
+        }
+    }
+
+    /** Reads the current file as the device has it: how many of the pages that count are damaged. */
+    int check() throws IOException {
+        SsdFile file = file(current);
+        int damaged = 0;
+        for (long first = 0; first < filePages; first += BUFFER_PAGES) {
+            int count = (int) Math.min(BUFFER_PAGES, filePages - first);
+            readPages(file, first, count);
+            for (int i = 0; i < count; i++) {
+                boolean counts = first + i < nextPage || first + i == filePages - 1;
+                boolean good = IndexDescriptor.intact(buffer, i * IndexDescriptor.PAGE_BYTES)
+                        && IndexDescriptor.epoch(buffer, i * IndexDescriptor.PAGE_BYTES) == epoch;
+                damaged += counts && !good ? 1 : 0;
+            }
+        }
+        damagedPages += damaged;
+        return damaged;
+    }
+
+    private SsdFile file(int index) throws IOException {
+        SsdFile file = files[index];
+        if (file == null) {
+            throw new IOException(name(index) + " is not open");
+        }
+        return file;
+    }
+
+    @Override
+    public void close() {
+        List<SsdFile> open = new ArrayList<>(Arrays.asList(files));
+        for (SsdFile file : open) {
+            if (file != null) {
+                file.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.BlockKey;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Blocks of one identity on an SSD. Records have one length and lie in preallocated segment files; they are written and read by direct I/O
+ * from and to the caller's memory, behind a bounded queue, by several threads. A journaled index finds them again after a restart.
+ *
+ * <p>What it promises: bytes that are {@link SsdOutcome#LOADED} are those that were stored under the key, by a checksum over identity, key,
+ * generation, length, place and bytes; whatever does not give it is a miss and is taken out. What was reported {@link SsdOutcome#SYNCED}
+ * is found again after a power cut, unless it was removed or the device lost it. Nothing a device does is an error of the caller's: the
+ * outcome says what happened.
+ *
+ * <p>Shapes: keys name their bytes, so a key that is there is not written again. Memory is page-aligned and {@code recordBytes} long.
+ *
+ * <p>Ownership: the caller owes a {@link #close()}. Memory named in {@link #put} and {@link #load} belongs to the operation until the ticket is
+ * not {@link SsdTicket#busy() busy} any more. Threading: safe for all threads. Each operation ends its ticket exactly once; a stalled
+ * device ends it late, never never: the wait has the caller's deadline.
+ */
+public final class SsdStore implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(SsdStore.class);
+    private static final long CLOSE_MILLIS = 10_000;
+
+    private final SsdSettings settings;
+    private final SsdDevice device;
+    private final SlotTable table;
+    private final IndexJournal journal;
+    private final SegmentFiles segments;
+    private final StoreEngine engine;
+    private final long recovered;
+    private final long recoveryNanos;
+    private final LongAdder misses = new LongAdder();
+    private final LongAdder removed = new LongAdder();
+    private final LongAdder busy = new LongAdder();
+    private final LongAdder pausedPuts = new LongAdder();
+    private boolean closed;
+
+    private SsdStore(
+            SsdSettings settings,
+            SsdDevice device,
+            SlotTable table,
+            IndexJournal journal,
+            SegmentFiles segments,
+            StoreEngine engine,
+            long recoveryNanos) {
+        this.settings = settings;
+        this.device = device;
+        this.table = table;
+        this.journal = journal;
+        this.segments = segments;
+        this.engine = engine;
+        this.recovered = table.live();
+        this.recoveryNanos = recoveryNanos;
+    }
+
+    /**
+     * Opens the store, with what is there.
+     *
+     * @throws MooncakeException CONFIGURATION when the path is missing, can't be written, is open elsewhere, or holds another node's records or
+     *     records of another length; CORRUPT when the device fails to read the index
+     */
+    public static SsdStore open(SsdSettings settings) {
+        SsdDevice device = FileDevice.open(settings);
+        try {
+            return open(settings, device, System::nanoTime, SsdChecks.ALL);
+        } catch (RuntimeException e) {
+            device.close();
+            throw e;
+        }
+    }
+
+    /** For tests: over any device, by any clock. The device is closed with the store. */
+    static SsdStore open(SsdSettings settings, SsdDevice device, LongSupplier nanoClock, SsdChecks checks) {
+        long start = System.nanoTime();
+        SlotTable table = new SlotTable(settings.slots());
+        IndexJournal journal = new IndexJournal(device, settings, new SecureRandom().nextLong());
+        SegmentFiles segments = null;
+        try {
+            journal.recover(table);
+            segments = new SegmentFiles(device, settings, journal.segmentSlots(), table, nanoClock);
+            segments.recover();
+        } catch (IOException e) {
+            throw failed(settings, journal, segments, e);
+        } catch (RuntimeException e) {
+            journal.close();
+            throw e;
+        }
+        StoreEngine engine = new StoreEngine(settings, table, journal, segments, nanoClock, checks);
+        SsdStore store = new SsdStore(settings, device, table, journal, segments, engine, System.nanoTime() - start);
+        engine.start();
+        LOG.info(
+                "SSD store in {}: {} records found in {} ms, room for {} of {} bytes, {}",
+                settings.path(),
+                store.recovered,
+                store.recoveryNanos / 1_000_000,
+                settings.slots(),
+                settings.recordBytes(),
+                device.direct() ? "direct I/O" : "through the page cache");
+        return store;
+    }
+
+    private static MooncakeException failed(
+            SsdSettings settings, IndexJournal journal, @Nullable SegmentFiles segments, IOException cause) {
+        journal.close();
+        if (segments != null) {
+            segments.close();
+        }
+        return new MooncakeException(
+                Code.CORRUPT,
+                "ssd path: " + settings.path() + ": " + cause.getMessage() + " (expected: a device that reads)",
+                cause);
+    }
+
+    // ------------------------------------------------------------------------------------------------ operations
+
+    /**
+     * Starts writing a record; refused as BUSY when the queue is full.
+     *
+     * @param address of {@code recordBytes} bytes, page-aligned, that do not change before the ticket's end
+     * @param ticket ends as STORED or SYNCED, PRESENT, BUSY, FULL, REMOVED, FAILED, PAUSED, DISABLED or CLOSED; maybe before this returns
+     */
+    public void put(BlockKey key, long address, SsdTicket ticket) {
+        start(true, key, address, ticket, null);
+    }
+
+    /** As {@link #put(BlockKey, long, SsdTicket)}, waiting until {@code deadline} for a place in the queue. */
+    public void put(BlockKey key, long address, SsdTicket ticket, Deadline deadline) {
+        start(true, key, address, ticket, deadline);
+    }
+
+    /**
+     * Starts reading a record; refused as BUSY when the queue is full.
+     *
+     * @param address of {@code recordBytes} bytes, page-aligned; they hold rubbish unless the outcome is LOADED
+     * @param ticket ends as LOADED, MISS, DAMAGED, BUSY, FAILED, DISABLED or CLOSED; maybe before this returns
+     */
+    public void load(BlockKey key, long address, SsdTicket ticket) {
+        start(false, key, address, ticket, null);
+    }
+
+    /** As {@link #load(BlockKey, long, SsdTicket)}, waiting until {@code deadline} for a place in the queue. */
+    public void load(BlockKey key, long address, SsdTicket ticket, Deadline deadline) {
+        start(false, key, address, ticket, deadline);
+    }
+
+    private void start(boolean write, BlockKey key, long address, SsdTicket ticket, @Nullable Deadline deadline) {
+        if (address == 0 || address % SsdSettings.ALIGNMENT != 0) {
+            throw MooncakeException.invalid("ssd record address", address, "a multiple of " + SsdSettings.ALIGNMENT);
+        }
+        ticket.begin(write, key, address);
+        SsdOutcome early = early(write, key);
+        if (early == null && !engine.queue().offer(ticket, deadline)) {
+            early = engine.refusal();
+            early = early == null ? SsdOutcome.BUSY : early;
+        }
+        if (early != null) {
+            count(early);
+            ticket.end(early);
+        }
+    }
+
+    /** What can be said without asking the device. */
+    private @Nullable SsdOutcome early(boolean write, BlockKey key) {
+        SsdOutcome refusal = engine.refusal();
+        if (refusal != null) {
+            return refusal;
+        }
+        if (!write) {
+            return table.readable(key) ? null : SsdOutcome.MISS;
+        }
+        if (table.known(key)) {
+            return SsdOutcome.PRESENT;
+        }
+        return engine.writesPaused() ? SsdOutcome.PAUSED : null;
+    }
+
+    private void count(SsdOutcome early) {
+        switch (early) {
+            case MISS -> misses.increment();
+            case BUSY -> busy.increment();
+            case PAUSED -> pausedPuts.increment();
+            case PENDING, STORED, SYNCED, PRESENT, LOADED, DAMAGED, FULL, REMOVED, FAILED, DISABLED, CLOSED -> {}
+        }
+    }
+
+    /**
+     * Takes a record out; whether there was one. Its slot is free once that is durable, with the next commit. A write of the key that has not
+     * been begun is not stopped.
+     */
+    public boolean remove(BlockKey key) {
+        boolean known = table.known(key);
+        int slot = table.remove(key);
+        if (slot != SlotTable.NONE) {
+            engine.committer().removed(slot);
+        }
+        if (known) {
+            removed.increment();
+        }
+        return known;
+    }
+
+    /** Whether a record of {@code key} can be read. No I/O, no allocation. */
+    public boolean contains(BlockKey key) {
+        return table.readable(key);
+    }
+
+    /** Calls {@code visitor} for each record that can be read; those that come or go meanwhile may be missing or there. Without a lock. */
+    public void forEach(Visitor visitor) {
+        for (int slot = 0; slot < settings.slots(); slot++) {
+            BlockKey key = table.pinSlot(slot);
+            if (key != null) {
+                try {
+                    visitor.record(key, table.generation(slot));
+                } finally {
+                    table.unpin(slot);
+                }
+            }
+        }
+    }
+
+    /** Sees the records of a store. */
+    @FunctionalInterface
+    public interface Visitor {
+        /** One record. */
+        void record(BlockKey key, long generation);
+    }
+
+    /** Waits until all that was put and removed before is durable, or has failed; false when the deadline passed before. */
+    public boolean flush(Deadline deadline) {
+        return engine.queue().awaitWrites(deadline) && engine.committer().flush(deadline);
+    }
+
+    /**
+     * Reads all records and the index as the device has them, takes damaged records out and writes a damaged index anew.
+     *
+     * @return damaged records and pages found, or -1 when the deadline passed before all were read
+     */
+    public int scrub(Deadline deadline) {
+        int records = engine.scrubber().pass(deadline);
+        int pages = records < 0 ? -1 : engine.committer().check(deadline);
+        return records < 0 || pages < 0 ? -1 : records + pages;
+    }
+
+    // ------------------------------------------------------------------------------------------------------ state
+
+    /** What it does at the moment. */
+    public SsdStatus status() {
+        return engine.status();
+    }
+
+    /** Whether I/O goes past the page cache. */
+    public boolean directIo() {
+        return device.direct();
+    }
+
+    /** Length of a record. */
+    public int recordBytes() {
+        return settings.recordBytes();
+    }
+
+    /** Counters. */
+    public SsdStatistics statistics() {
+        return new SsdStatistics(
+                table.live(),
+                table.opened(),
+                settings.slots(),
+                engine.stored.sum(),
+                engine.loaded.sum(),
+                misses.sum() + engine.misses.sum(),
+                removed.sum(),
+                engine.health().damaged.sum(),
+                engine.committer().damagedPages(),
+                engine.health().readErrors.sum(),
+                engine.health().writeErrors.sum(),
+                busy.sum(),
+                engine.full.sum(),
+                pausedPuts.sum() + engine.paused.sum(),
+                engine.committer().commits.sum(),
+                engine.committer().checkpoints.sum(),
+                engine.scrubber().scrubbed(),
+                recovered,
+                recoveryNanos);
+    }
+
+    /** Ends what is queued, makes it durable and closes the files; waits some seconds for a device that stalls. Idempotent. */
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        if (!engine.stop(Deadline.ofMillis(CLOSE_MILLIS))) {
+            // A file under an operation of the kernel's can't be taken from it.
+            LOG.warn("SSD store in {}: the device still holds an operation after {} ms", settings.path(), CLOSE_MILLIS);
+        }
+        segments.close();
+        journal.close();
+        device.close();
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+
+/** A device that misbehaves now and then: of segment files only, so that the test knows what each fault must lead to. */
+final class FaultyDisk implements SsdDevice {
+    /** What may go wrong with one operation. */
+    enum Fault {
+        /** The write is acknowledged and never happens. */
+        LOST_WRITE,
+        /** The write goes to another slot. */
+        MISDIRECTED_WRITE,
+        /** The read is of another slot. */
+        MISDIRECTED_READ,
+        /** The read gives what was there before the last write. */
+        STALE_READ,
+        /** The operation does a part of it. */
+        SHORT,
+        READ_ERROR,
+        WRITE_ERROR,
+        SYNC_ERROR,
+        STALL
+    }
+
+    private final SsdDevice device;
+    private final Map<Fault, Double> rates = new EnumMap<>(Fault.class);
+    private final Map<Fault, LongAdder> injected = new EnumMap<>(Fault.class);
+    private SplittableRandom random = new SplittableRandom(1);
+    private int recordBytes = 1;
+    private volatile long stallMillis;
+    private volatile CountDownLatch gate = new CountDownLatch(0);
+    private volatile CountDownLatch held = new CountDownLatch(1);
+    private volatile boolean dead;
+
+    FaultyDisk(SsdDevice device) {
+        this.device = device;
+        for (Fault fault : Fault.values()) {
+            injected.put(fault, new LongAdder());
+        }
+    }
+
+    synchronized FaultyDisk fault(Fault fault, double rate) {
+        rates.put(fault, rate);
+        return this;
+    }
+
+    synchronized void noFaults() {
+        rates.clear();
+        dead = false;
+    }
+
+    synchronized FaultyDisk with(SplittableRandom randomness, int record, long stall) {
+        random = randomness;
+        recordBytes = record;
+        stallMillis = stall;
+        return this;
+    }
+
+    long injected(Fault fault) {
+        return injected.get(fault).sum();
+    }
+
+    /** All operations from now on wait until {@link #letGo}. */
+    void hold() {
+        held = new CountDownLatch(1);
+        gate = new CountDownLatch(1);
+    }
+
+    void awaitHeld() {
+        await(held);
+    }
+
+    void letGo() {
+        gate.countDown();
+    }
+
+    /** All writes and syncs, of all files, fail from now on. */
+    void die() {
+        dead = true;
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await(60, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private synchronized boolean strikes(String name, Fault fault) {
+        Double rate = rates.get(fault);
+        if (rate == null || !name.startsWith("segment") || random.nextDouble() >= rate) {
+            return false;
+        }
+        injected.get(fault).increment();
+        return true;
+    }
+
+    @Override
+    public List<String> names() throws IOException {
+        return device.names();
+    }
+
+    @Override
+    public SsdFile open(String name) throws IOException {
+        return new OpenFile(name, device.open(name));
+    }
+
+    @Override
+    public SsdFile create(String name, long bytes) throws IOException {
+        if (dead) {
+            throw new IOException("dead");
+        }
+        return new OpenFile(name, device.create(name, bytes));
+    }
+
+    @Override
+    public void delete(String name) throws IOException {
+        device.delete(name);
+    }
+
+    @Override
+    public boolean hasRoom(long bytes) throws IOException {
+        return device.hasRoom(bytes);
+    }
+
+    @Override
+    public boolean direct() {
+        return device.direct();
+    }
+
+    @Override
+    public void close() {
+        device.close();
+    }
+
+    private final class OpenFile implements SsdFile {
+        private final String name;
+        private final SsdFile file;
+
+        OpenFile(String name, SsdFile file) {
+            this.name = name;
+            this.file = file;
+        }
+
+        private void pass() throws IOException {
+            CountDownLatch closed = gate;
+            if (closed.getCount() > 0 && name.startsWith("segment")) {
+                held.countDown();
+                await(closed);
+            }
+            if (strikes(name, Fault.STALL)) {
+                try {
+                    Thread.sleep(stallMillis);
+                } catch (InterruptedException e) {
+                    throw new IOException(e);
+                }
+            }
+        }
+
+        private long elsewhere(long offset) throws IOException {
+            long slots = file.bytes() / recordBytes;
+            return (offset + recordBytes) % (slots * recordBytes);
+        }
+
+        @Override
+        public long bytes() throws IOException {
+            return file.bytes();
+        }
+
+        @Override
+        public int read(ByteBuffer to, long offset) throws IOException {
+            pass();
+            if (strikes(name, Fault.READ_ERROR)) {
+                throw new IOException("injected read error");
+            }
+            if (strikes(name, Fault.SHORT)) {
+                ByteBuffer part = to.duplicate().limit(to.position() + to.remaining() / 2);
+                int count = file.read(part, offset);
+                to.position(part.position());
+                return count;
+            }
+            if (strikes(name, Fault.STALE_READ)) {
+                // What lay there before anything was written.
+                int count = to.remaining();
+                to.put(new byte[count]);
+                return count;
+            }
+            return file.read(to, strikes(name, Fault.MISDIRECTED_READ) ? elsewhere(offset) : offset);
+        }
+
+        @Override
+        public int write(ByteBuffer from, long offset) throws IOException {
+            pass();
+            if (dead || strikes(name, Fault.WRITE_ERROR)) {
+                throw new IOException("injected write error");
+            }
+            if (strikes(name, Fault.LOST_WRITE)) {
+                int count = from.remaining();
+                from.position(from.limit());
+                return count;
+            }
+            if (strikes(name, Fault.SHORT)) {
+                ByteBuffer part = from.duplicate().limit(from.position() + from.remaining() / 2);
+                int count = file.write(part, offset);
+                from.position(part.position());
+                return count;
+            }
+            return file.write(from, strikes(name, Fault.MISDIRECTED_WRITE) ? elsewhere(offset) : offset);
+        }
+
+        @Override
+        public void sync() throws IOException {
+            if (dead || strikes(name, Fault.SYNC_ERROR)) {
+                throw new IOException("injected sync error");
+            }
+            file.sync();
+        }
+
+        @Override
+        public void close() {
+            file.close();
+        }
+    }
+}
