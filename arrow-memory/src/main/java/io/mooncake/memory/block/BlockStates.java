@@ -145,22 +145,40 @@ public final class BlockStates {
         return true;
     }
 
-    /** Filling, or evicting without references, to free under the next generation. The caller puts the slot back where it took it from. */
+    /** Filling, or evicting without references, to free under the next generation. Others may take it at once. */
     public void free(int slot) {
         long word = words.get(slot);
         boolean owned = state(word) == FILLING || state(word) == EVICTING;
+        if (owned && (word & HOLDS) == 0) {
+            // Before others can see it free: they take it by its word alone.
+            clearSoftPin(slot);
+        }
         if (!owned
                 || (word & HOLDS) != 0
                 || !words.compareAndSet(slot, word, word((word >>> GENERATION_SHIFT) + 1, FREE, 0))) {
             throw refused(slot, word, "filling, or evicting without references");
         }
-        clearSoftPin(slot);
     }
 
-    /** {@link #free} if the slot is filling and of {@code generation}; false when not. */
-    boolean freeFilling(int slot, long generation) {
+    /** {@link #free} if the slot is filling and of {@code generation}; false when not. With {@code vanish} it is absent, never free. */
+    boolean freeFilling(int slot, long generation, boolean vanish) {
         long word = word(generation & GENERATIONS, FILLING, 0);
-        return words.compareAndSet(slot, word, word(generation + 1, FREE, 0));
+        return words.compareAndSet(slot, word, word(generation + 1, vanish ? ABSENT : FREE, 0));
+    }
+
+    /** Evicting without references, and the caller's own, to free or absent under the next generation. */
+    void freeEvicting(int slot, boolean vanish) {
+        long word = words.get(slot);
+        long next = word((word >>> GENERATION_SHIFT) + 1, vanish ? ABSENT : FREE, 0);
+        clearSoftPin(slot);
+        if (state(word) != EVICTING || (word & HOLDS) != 0 || !words.compareAndSet(slot, word, next)) {
+            throw refused(slot, word, "evicting without references");
+        }
+    }
+
+    /** Absent to filling. */
+    void appearFilling(int slot) {
+        change(slot, ABSENT, FILLING);
     }
 
     /** Evicting without references to filling under the next generation. */

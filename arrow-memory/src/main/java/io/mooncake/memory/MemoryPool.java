@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.block.BlockArena;
+import io.mooncake.memory.gpu.CudaGpuMemory;
+import io.mooncake.memory.gpu.GpuMemory;
+import io.mooncake.natives.HugePages;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Buffers of any size in three tiers, memory of a GPU, of the host, and an SSD, that may move between them while they are read.
+ *
+ * <pre>{@code
+ * try (MemoryPool pool = MemoryPool.create(0, 8L << 30, Path.of("/var/cache/kv"), 64L << 30)) {
+ *     engine.registerMemory(pool.region().address(), pool.region().bytes(), guard); // once, for all buffers
+ *     PoolBuffer buffer = pool.allocate(5 << 20, MemoryTier.DRAM);
+ *     fill(buffer.arrow());
+ *     buffer.seal();
+ *     try (BufferLease lease = buffer.lease()) {
+ *         read(lease.arrow());
+ *     }
+ *     pool.migrate(buffer, MemoryTier.SSD);
+ *     pool.deallocate(buffer);
+ * }
+ * }</pre>
+ *
+ * <p>All memory is taken and touched at the start, and checked against what the machine or the container allows; {@link #plan()} says what it
+ * is. The DRAM tier is one region, in huge pages where a mount of hugetlbfs has room, shareable, to be registered with a transfer engine once.
+ * How sizes are laid out and what is lost to them: {@link BlockArena}, which is also the data plane: {@link #arena} hands out {@code long}
+ * tokens instead of objects, without locks and without allocation.
+ *
+ * <p>Ownership: the caller owes a {@link #close}, a close for each buffer, and one for each lease. With leak debugging ({@code
+ * -Dmooncake.leakDebug=true}) a close that comes too early throws the places where what is still open was opened; without, it logs the
+ * number. The memory goes when the last of them has come back. Threading: safe for all threads. Errors: EXHAUSTED when a tier has no room
+ * (retryable), INVALID_ARGUMENT for sizes and tiers that can't be, ILLEGAL_STATE for what was deallocated or is in use.
+ */
+public final class MemoryPool implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(MemoryPool.class);
+    private static final int BOUNCE_BYTES = 1 << 20;
+    private static final Path MOUNTS = Path.of("/proc/self/mounts");
+
+    private final Map<MemoryTier, TierSpace> spaces = new EnumMap<>(MemoryTier.class);
+    private final MemoryPlan plan;
+    private final @Nullable MemoryRegion region;
+    private final OpenHandles handles;
+    private final AtomicLong ids = new AtomicLong();
+
+    private MemoryPool(
+            MemoryPoolOptions options, List<TierSpace> opened, MemoryPlan plan, @Nullable MemoryRegion region) {
+        opened.forEach(space -> spaces.put(space.tier, space));
+        this.plan = plan;
+        this.region = region;
+        handles = new OpenHandles("memory", options.leakDebug(), () -> closeAll(opened));
+    }
+
+    /**
+     * Creates a pool.
+     *
+     * @param gpuBytes of memory of the first GPU; 0: no such tier
+     * @param cpuBytes of memory of the host; 0: no such tier
+     * @param ssdPath directory for the SSD tier's file; null without that tier
+     * @param ssdBytes of that file; 0: no such tier
+     * @throws MooncakeException INVALID_ARGUMENT for negative sizes; CONFIGURATION when the machine or the container has not that much, there
+     *     is no usable GPU, or the directory is none to write in; EXHAUSTED when the system refuses the memory
+     */
+    public static MemoryPool create(long gpuBytes, long cpuBytes, @Nullable Path ssdPath, long ssdBytes) {
+        return create(MemoryPoolOptions.of(gpuBytes, cpuBytes, ssdPath, ssdBytes));
+    }
+
+    /** As {@link #create(long, long, Path, long)}, with all that can be chosen. */
+    public static MemoryPool create(MemoryPoolOptions options) {
+        return create(options, MemoryLimits.ofThisProcess());
+    }
+
+    static MemoryPool create(MemoryPoolOptions options, MemoryLimits limits) {
+        long heapBytes = Runtime.getRuntime().maxMemory();
+        MemoryPlan.requireFits(options.cpuBytes(), heapBytes, limits);
+        List<TierSpace> opened = new ArrayList<>();
+        try {
+            String pages = "";
+            MemoryRegion region = null;
+            if (options.cpuBytes() > 0) {
+                Path folder = folder(options);
+                region = folder == null
+                        ? MemoryRegion.allocate(options.cpuBytes())
+                        : MemoryRegion.allocateShared(options.cpuBytes(), folder);
+                pages = folder == null ? "pages of this process" : "a file in " + folder;
+                opened.add(new TierSpace.Dram(region));
+            }
+            String gpu = options.gpuBytes() == 0 ? "" : openGpu(options, region, opened);
+            SsdSpace ssd = null;
+            if (options.ssdBytes() > 0 && options.ssdPath() != null) {
+                ssd = SsdSpace.open(options.ssdPath(), options.ssdBytes());
+                opened.add(ssd);
+            }
+            MemoryPlan plan = new MemoryPlan(
+                    options.gpuBytes(),
+                    gpu,
+                    options.cpuBytes(),
+                    pages,
+                    options.ssdBytes(),
+                    ssd == null ? "" : ssd.describe(),
+                    heapBytes,
+                    opened.stream().mapToLong(space -> space.arena.heapBytes()).sum(),
+                    limits.bytes(),
+                    limits.origin());
+            plan.lines().forEach(line -> LOG.info("memory plan: {}", line));
+            return new MemoryPool(options, opened, plan, region);
+        } catch (RuntimeException e) {
+            closeAll(opened);
+            throw e;
+        }
+    }
+
+    /** Where the DRAM tier's file goes; null for memory without one. */
+    private static @Nullable Path folder(MemoryPoolOptions options) {
+        if (options.sharedFolder() != null || !options.hugePages()) {
+            return options.sharedFolder();
+        }
+        boolean room =
+                HugePages.pools().stream().anyMatch(pool -> pool.free() * pool.pageBytes() >= options.cpuBytes());
+        return room ? hugePageMount() : null;
+    }
+
+    private static @Nullable Path hugePageMount() {
+        try {
+            for (String line : Files.readAllLines(MOUNTS)) {
+                String[] fields = line.split(" ", 4);
+                if (fields.length == 4 && fields[2].equals("hugetlbfs") && Files.isWritable(Path.of(fields[1]))) {
+                    return Path.of(fields[1]);
+                }
+            }
+        } catch (IOException e) {
+            LOG.debug("no list of mounts, so no huge pages", e);
+        }
+        return null;
+    }
+
+    private static String openGpu(MemoryPoolOptions options, @Nullable MemoryRegion region, List<TierSpace> opened) {
+        GpuMemory given = options.gpu();
+        GpuMemory memory = given != null ? given : CudaGpuMemory.open(0);
+        boolean made = false;
+        try {
+            long bytes = options.gpuBytes();
+            if (bytes > memory.totalBytes()) {
+                throw MooncakeException.invalid(
+                        "gpuBytes", bytes, "at most " + memory.totalBytes() + ", " + memory.name());
+            }
+            long allocation = memory.allocate(bytes);
+            boolean pinned = region != null && memory.pin(region.address(), region.bytes());
+            opened.add(0, new TierSpace.Gpu(memory, allocation, bytes, () -> {
+                if (pinned && region != null) {
+                    memory.unpin(region.address());
+                }
+                if (given == null) {
+                    memory.close();
+                }
+            }));
+            made = true;
+            return memory.name() + (pinned ? ", copies from and to locked DRAM" : ", copies through locked buffers");
+        } finally {
+            if (!made && given == null) {
+                memory.close();
+            }
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------- allocate, migrate
+
+    /**
+     * Allocates a buffer that the caller fills, seals and owes a {@link PoolBuffer#close}.
+     *
+     * @param size 1 to the tier's bytes
+     * @throws MooncakeException EXHAUSTED at once when the tier has no room
+     */
+    public PoolBuffer allocate(long size, MemoryTier tier) {
+        TierSpace space = space(tier);
+        return opened(space, size, space.arena.allocate(size));
+    }
+
+    /** As {@link #allocate(long, MemoryTier)}, waiting until the deadline for room. */
+    public PoolBuffer allocate(long size, MemoryTier tier, Deadline deadline) {
+        TierSpace space = space(tier);
+        return opened(space, size, space.arena.allocate(size, deadline));
+    }
+
+    private PoolBuffer opened(TierSpace space, long size, long token) {
+        requireRoom(space, size, token);
+        PoolBuffer buffer = new PoolBuffer(this, ids.incrementAndGet(), size, new PoolBuffer.Place(space, token));
+        try {
+            handles.open(buffer, PoolBuffer.KIND);
+        } catch (MooncakeException e) {
+            space.arena.free(token);
+            throw e;
+        }
+        return buffer;
+    }
+
+    private static void requireRoom(TierSpace space, long size, long token) {
+        if (token == BlockArena.NONE) {
+            throw new MooncakeException(
+                    Code.EXHAUSTED,
+                    space.tier + " size: " + size + " (expected: what is free of " + space.arena.capacityBytes() + ")");
+        }
+    }
+
+    /**
+     * Gives a buffer back.
+     *
+     * @throws MooncakeException ILLEGAL_STATE when it was given back before, or is leased, pinned or moving; it stays as it is then
+     */
+    public void deallocate(PoolBuffer buffer) {
+        requireOwn(buffer);
+        PoolBuffer.Place at = buffer.requirePlace();
+        while (true) {
+            try {
+                at.arena().free(at.token());
+                break;
+            } catch (MooncakeException e) {
+                PoolBuffer.Place now = buffer.requirePlace();
+                if (now == at) {
+                    throw buffer.refused(at.arena().describe(at.token()), "open, and held by nobody");
+                }
+                at = now; // it has moved
+            }
+        }
+        buffer.moveTo(null);
+        handles.close(buffer);
+    }
+
+    /**
+     * Moves a sealed buffer to another tier; nothing when it is there. Readers go on meanwhile: a lease keeps the place it was taken at, and
+     * whoever comes later gets the new one, with the same bytes. The old place is free when its last reader has gone.
+     *
+     * @throws MooncakeException EXHAUSTED when that tier has no room or its device fails; ILLEGAL_STATE when the buffer is being filled, is
+     *     pinned, moving or deallocated; the buffer stays where it is then
+     */
+    public void migrate(PoolBuffer buffer, MemoryTier tier) {
+        requireOwn(buffer);
+        TierSpace to = space(tier);
+        PoolBuffer.Place from = buffer.requirePlace();
+        if (from.space() == to) {
+            return;
+        }
+        if (!from.arena().startMove(from.token())) {
+            throw buffer.refused(from.arena().describe(from.token()), "sealed, without hard pins");
+        }
+        long token = BlockArena.NONE;
+        boolean moved = false;
+        try {
+            token = to.arena.allocate(buffer.size());
+            requireRoom(to, buffer.size(), token);
+            copy(from, to, to.arena.address(token), buffer.size());
+            to.arena.carrySoftPin(from.arena(), from.token(), token);
+            to.arena.seal(token);
+            moved = true;
+        } finally {
+            if (!moved) {
+                if (token != BlockArena.NONE) {
+                    to.arena.free(token);
+                }
+                from.arena().cancelMove(from.token());
+            }
+        }
+        // First where readers look, then the end of the old place: in between both are right.
+        buffer.moveTo(new PoolBuffer.Place(to, token));
+        from.arena().finishMove(from.token());
+    }
+
+    private void copy(PoolBuffer.Place from, TierSpace to, long address, long bytes) {
+        long source = from.arena().address(from.token());
+        if (from.space().tier == MemoryTier.DRAM) {
+            to.write(source, address, bytes);
+        } else if (to.tier == MemoryTier.DRAM) {
+            from.space().read(source, address, bytes);
+        } else {
+            copyThroughHost(from.space(), source, to, address, bytes);
+        }
+    }
+
+    /** Between GPU and SSD: in pieces through a block of DRAM. */
+    private void copyThroughHost(TierSpace from, long source, TierSpace to, long address, long bytes) {
+        TierSpace host = space(MemoryTier.DRAM);
+        long piece = Math.min(bytes, BOUNCE_BYTES);
+        long token = host.arena.allocate(piece);
+        requireRoom(host, piece, token);
+        try {
+            long bounce = host.arena.address(token);
+            for (long done = 0; done < bytes; done += piece) {
+                long length = Math.min(piece, bytes - done);
+                from.read(source + done, bounce, length);
+                to.write(bounce, address + done, length);
+            }
+        } finally {
+            host.arena.free(token);
+        }
+    }
+
+    private void requireOwn(PoolBuffer buffer) {
+        if (buffer.pool() != this) {
+            throw buffer.refused("of another pool", "a buffer of this one");
+        }
+    }
+
+    private TierSpace space(MemoryTier tier) {
+        handles.requireOpen();
+        TierSpace space = spaces.get(tier);
+        if (space == null) {
+            throw MooncakeException.invalid("tier", tier, "one this pool has: " + spaces.keySet());
+        }
+        return space;
+    }
+
+    // -------------------------------------------------------------------------------------------------------- look
+
+    /** The blocks of a tier by token, for data planes. Whoever allocates there frees there, before the pool is closed. */
+    public BlockArena arena(MemoryTier tier) {
+        return space(tier).arena;
+    }
+
+    /**
+     * The DRAM tier's memory, to be registered with an engine, and retained meanwhile.
+     *
+     * @throws MooncakeException INVALID_ARGUMENT without that tier
+     */
+    public MemoryRegion region() {
+        MemoryRegion memory = region;
+        if (memory == null) {
+            throw MooncakeException.invalid("tier", MemoryTier.DRAM, "one this pool has: " + spaces.keySet());
+        }
+        return memory;
+    }
+
+    /** What was taken of the machine. */
+    public MemoryPlan plan() {
+        return plan;
+    }
+
+    /** Buffers and leases that are open. */
+    public long open() {
+        return handles.count();
+    }
+
+    OpenHandles handles() {
+        return handles;
+    }
+
+    long nanoTime() {
+        return System.nanoTime();
+    }
+
+    /**
+     * Closes the pool. Idempotent.
+     *
+     * @throws MooncakeException ILLEGAL_STATE with the places where what is still open was opened, under leak debugging; the pool is closed
+     *     nonetheless, and its memory goes with the last of them
+     */
+    @Override
+    public void close() {
+        String report = handles.count() == 0 ? null : handles.report();
+        if (handles.closePool() && report != null) {
+            if (handles.debug()) {
+                throw new MooncakeException(Code.ILLEGAL_STATE, report);
+            }
+            LOG.warn("{}", report);
+        }
+    }
+
+    /** The GPU first: it may have locked the DRAM. */
+    private static void closeAll(List<TierSpace> opened) {
+        RuntimeException failure = null;
+        for (TierSpace space : opened) {
+            try {
+                space.close();
+            } catch (RuntimeException e) {
+                failure = e;
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import io.mooncake.memory.block.BlockArena;
+import io.mooncake.memory.gpu.GpuMemory;
+import io.mooncake.natives.NativeBridge;
+import io.mooncake.natives.NativeMemory;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import org.apache.arrow.memory.util.MemoryUtil;
+
+/** One tier of a {@link MemoryPool}: where its blocks are, and how their bytes get to memory of the host and back. */
+abstract class TierSpace implements AutoCloseable {
+    final MemoryTier tier;
+    final BlockArena arena;
+
+    TierSpace(MemoryTier tier, BlockArena arena) {
+        this.tier = tier;
+        this.arena = arena;
+    }
+
+    /** Copies {@code bytes} from the tier's {@code address} to the host's; whole pages may be copied. */
+    abstract void read(long address, long hostAddress, long bytes);
+
+    /** Copies {@code bytes} from the host's address to the tier's {@code address}; whole pages may be copied. */
+    abstract void write(long hostAddress, long address, long bytes);
+
+    @Override
+    public abstract void close();
+
+    static final class Dram extends TierSpace {
+        private static final boolean BRIDGE = NativeBridge.available();
+
+        private final MemoryRegion region;
+
+        Dram(MemoryRegion region) {
+            super(MemoryTier.DRAM, new BlockArena("DRAM", region.address(), region.bytes()));
+            this.region = region;
+        }
+
+        @Override
+        void read(long address, long hostAddress, long bytes) {
+            if (BRIDGE) {
+                NativeMemory.copy(address, hostAddress, bytes);
+            } else {
+                MemoryUtil.copyMemory(address, hostAddress, bytes);
+            }
+        }
+
+        @Override
+        void write(long hostAddress, long address, long bytes) {
+            read(hostAddress, address, bytes);
+        }
+
+        @Override
+        public void close() {
+            region.close();
+        }
+    }
+
+    static final class Gpu extends TierSpace {
+        private final GpuMemory memory;
+        private final long allocation;
+        private final Runnable whenClosed;
+        private final ConcurrentLinkedDeque<GpuMemory.Stream> idle = new ConcurrentLinkedDeque<>();
+
+        Gpu(GpuMemory memory, long allocation, long bytes, Runnable whenClosed) {
+            super(MemoryTier.GPU, new BlockArena("GPU", allocation, bytes));
+            this.memory = memory;
+            this.allocation = allocation;
+            this.whenClosed = whenClosed;
+        }
+
+        @Override
+        void read(long address, long hostAddress, long bytes) {
+            GpuMemory.Stream stream = stream();
+            stream.toHost(address, hostAddress, bytes);
+            finish(stream);
+        }
+
+        @Override
+        void write(long hostAddress, long address, long bytes) {
+            GpuMemory.Stream stream = stream();
+            stream.toDevice(hostAddress, address, bytes);
+            finish(stream);
+        }
+
+        private GpuMemory.Stream stream() {
+            GpuMemory.Stream stream = idle.poll();
+            return stream == null ? memory.openStream() : stream;
+        }
+
+        private void finish(GpuMemory.Stream stream) {
+            try {
+                stream.synchronize();
+            } catch (RuntimeException e) {
+                // A stream that has failed is not used again.
+                stream.close();
+                throw e;
+            }
+            idle.push(stream);
+        }
+
+        @Override
+        public void close() {
+            idle.forEach(GpuMemory.Stream::close);
+            idle.clear();
+            memory.free(allocation);
+            whenClosed.run();
+        }
+    }
+}

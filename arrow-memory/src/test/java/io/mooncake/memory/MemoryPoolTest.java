@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.gpu.HostGpuMemory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.arrow.memory.ArrowBuf;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class MemoryPoolTest {
+    private static final long MIB = 1 << 20;
+
+    @TempDir
+    private Path folder;
+
+    private MemoryPool threeTiers() {
+        MemoryPoolOptions options = MemoryPoolOptions.of(8 * MIB, 16 * MIB, folder, 32 * MIB);
+        return MemoryPool.create(options.withGpu(new HostGpuMemory(64 * MIB)));
+    }
+
+    private static PoolBuffer filled(MemoryPool pool, long size, int seed) {
+        PoolBuffer buffer = pool.allocate(size, MemoryTier.DRAM);
+        ArrowBuf bytes = buffer.arrow();
+        for (long i = 0; i + 8 <= size; i += 8) {
+            bytes.setLong(i, longAt(seed, i));
+        }
+        buffer.seal();
+        return buffer;
+    }
+
+    private static long longAt(int seed, long offset) {
+        return seed * 0x9E3779B97F4A7C15L + offset;
+    }
+
+    private static boolean isFilled(ArrowBuf bytes, int seed) {
+        for (long i = 0; i + 8 <= bytes.capacity(); i += 8) {
+            if (bytes.getLong(i) != longAt(seed, i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static void assertCode(Code code, Throwable error) {
+        assertThat(error).isInstanceOfSatisfying(MooncakeException.class, e -> assertThat(e.code())
+                .isEqualTo(code));
+    }
+
+    // ---------------------------------------------------------------------------------------------- bad input
+
+    @Test
+    void create_sizesThatCannotBe_nameTheValue() {
+        assertThatThrownBy(() -> MemoryPool.create(-1, MIB, null, 0))
+                .hasMessage("gpuBytes: -1 (expected: 0 for no such tier, or more)");
+        assertThatThrownBy(() -> MemoryPool.create(0, -5, null, 0)).hasMessageContaining("cpuBytes: -5");
+        assertThatThrownBy(() -> MemoryPool.create(0, 0, null, 0)).hasMessageContaining("one above 0");
+        assertThatThrownBy(() -> MemoryPool.create(0, MIB, null, 5)).hasMessageContaining("ssdPath: null");
+        assertThatThrownBy(() -> MemoryPool.create(0, MIB, folder.resolve("none"), MIB))
+                .satisfies(e -> assertCode(Code.CONFIGURATION, e))
+                .hasMessageContaining("none (expected: a directory)");
+        assertThatThrownBy(() -> MemoryPool.create(0, MIB, folder, 1L << 60))
+                .satisfies(e -> assertCode(Code.CONFIGURATION, e))
+                .hasMessageContaining("ssdBytes: 1152921504606846976");
+        assertThat(folder).isEmptyDirectory();
+    }
+
+    @Test
+    void create_moreThanTheContainerAllowsWithTheHeap_isRefusedWithAllNumbers() {
+        MemoryLimits limits = new MemoryLimits(Runtime.getRuntime().maxMemory() + MIB, "the container's limit in x");
+        MemoryPoolOptions options = MemoryPoolOptions.of(0, 2 * MIB, null, 0);
+        assertThatThrownBy(() -> MemoryPool.create(options, limits))
+                .satisfies(e -> assertCode(Code.CONFIGURATION, e))
+                .hasMessageContaining("cpuBytes: 2097152 = 2.0 MiB, with a Java heap of up to ")
+                .hasMessageContaining("the container's limit in x");
+        try (MemoryPool pool = MemoryPool.create(MemoryPoolOptions.of(0, MIB, null, 0), limits)) {
+            assertThat(pool.plan().lines())
+                    .contains("GPU   none", "SSD   none")
+                    .anyMatch(line -> line.startsWith("DRAM  1.0 MiB, "))
+                    .anyMatch(line -> line.endsWith("the container's limit in x"));
+        }
+    }
+
+    @Test
+    void create_gpuTierWithoutADriver_saysWhy() {
+        assertThatThrownBy(() -> MemoryPool.create(MIB, MIB, null, 0))
+                .satisfies(e -> assertCode(Code.CONFIGURATION, e))
+                .hasMessageContaining("CUDA");
+        HostGpuMemory small = new HostGpuMemory(MIB);
+        assertThatThrownBy(() -> MemoryPool.create(
+                        MemoryPoolOptions.of(2 * MIB, MIB, null, 0).withGpu(small)))
+                .hasMessageContaining("gpuBytes: 2097152 (expected: at most 1048576");
+    }
+
+    @Test
+    void allocate_absentTierOrWrongSize_isTyped() {
+        try (MemoryPool pool = MemoryPool.create(0, MIB, null, 0)) {
+            assertThatThrownBy(() -> pool.allocate(1, MemoryTier.GPU))
+                    .satisfies(e -> assertCode(Code.INVALID_ARGUMENT, e))
+                    .hasMessage("tier: GPU (expected: one this pool has: [DRAM])");
+            for (long size : new long[] {0, -7, MIB + 1}) {
+                assertThatThrownBy(() -> pool.allocate(size, MemoryTier.DRAM))
+                        .satisfies(e -> assertCode(Code.INVALID_ARGUMENT, e))
+                        .hasMessage("size: " + size + " (expected: 1..1048576 in DRAM)");
+            }
+            PoolBuffer buffer = filled(pool, 100, 1);
+            assertThatThrownBy(() -> pool.migrate(buffer, MemoryTier.SSD)).hasMessageContaining("tier: SSD");
+            assertThat(buffer.tier()).isEqualTo(MemoryTier.DRAM);
+            buffer.close();
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------------- use
+
+    @Test
+    void migrate_aroundAllTiers_keepsTheBytes() {
+        try (MemoryPool pool = threeTiers()) {
+            assertThat(pool.plan().ssd()).contains(folder.toString()).contains("direct I/O");
+            for (int size : new int[] {8, 4096, 5000, 3 << 20}) {
+                try (PoolBuffer buffer = filled(pool, size, size)) {
+                    for (MemoryTier tier : List.of(
+                            MemoryTier.SSD,
+                            MemoryTier.GPU,
+                            MemoryTier.SSD,
+                            MemoryTier.DRAM,
+                            MemoryTier.GPU,
+                            MemoryTier.DRAM,
+                            MemoryTier.DRAM)) {
+                        pool.migrate(buffer, tier);
+                        assertThat(buffer.tier()).isEqualTo(tier);
+                    }
+                    try (BufferLease lease = buffer.lease()) {
+                        assertThat(isFilled(lease.arrow(), size)).isTrue();
+                    }
+                }
+            }
+            for (MemoryTier tier : MemoryTier.values()) {
+                assertThat(pool.arena(tier).usedBytes()).as(tier.name()).isZero();
+            }
+        }
+        assertThat(folder).as("the file has no name").isEmptyDirectory();
+    }
+
+    @Test
+    void migrate_whileLeased_leaseKeepsItsPlaceUntilItEnds() {
+        try (MemoryPool pool = threeTiers();
+                PoolBuffer buffer = filled(pool, 5000, 7)) {
+            BufferLease lease = buffer.lease();
+            long address = lease.address();
+            pool.migrate(buffer, MemoryTier.SSD);
+            pool.migrate(buffer, MemoryTier.DRAM);
+            try (BufferLease later = buffer.lease()) {
+                assertThat(later.address()).isNotEqualTo(address);
+                assertThat(isFilled(later.arrow(), 7)).isTrue();
+            }
+            assertThat(lease.address()).isEqualTo(address);
+            assertThat(isFilled(lease.arrow(), 7)).isTrue();
+            assertThat(pool.arena(MemoryTier.DRAM).usedBytes()).isEqualTo(2 * 8192);
+            lease.close();
+            assertThat(pool.arena(MemoryTier.DRAM).usedBytes()).isEqualTo(8192);
+        }
+    }
+
+    @Test
+    void migrate_refusals_leaveTheBufferWhereItIs() {
+        try (MemoryPool pool = threeTiers();
+                PoolBuffer filling = pool.allocate(100, MemoryTier.DRAM);
+                PoolBuffer big = filled(pool, 9 * MIB, 3)) {
+            assertThatThrownBy(() -> pool.migrate(filling, MemoryTier.SSD))
+                    .satisfies(e -> assertCode(Code.ILLEGAL_STATE, e))
+                    .hasMessageContaining("filling");
+            assertThatThrownBy(() -> pool.migrate(big, MemoryTier.GPU))
+                    .as("larger than that tier")
+                    .satisfies(e -> assertCode(Code.INVALID_ARGUMENT, e));
+            PoolBuffer other = pool.allocate(8 * MIB, MemoryTier.GPU);
+            PoolBuffer small = filled(pool, 64, 4);
+            assertThatThrownBy(() -> pool.migrate(small, MemoryTier.GPU)).satisfies(e -> assertCode(Code.EXHAUSTED, e));
+            assertThat(small.pin()).isTrue();
+            assertThatThrownBy(() -> pool.migrate(small, MemoryTier.SSD)).hasMessageContaining("1 hard pins");
+            assertThatThrownBy(small::close).hasMessageContaining("1 hard pins");
+            small.unpin();
+            pool.migrate(small, MemoryTier.SSD);
+            assertThatThrownBy(small::lease).hasMessageContaining("tier SSD");
+            assertThatThrownBy(small::address).isInstanceOf(MooncakeException.class);
+            small.close();
+            other.close();
+            try (BufferLease lease = big.lease()) {
+                assertThat(isFilled(lease.arrow(), 3)).isTrue();
+            }
+        }
+    }
+
+    @Test
+    void migrate_readersAllTheTime_neverSeeOtherBytes() throws Exception {
+        try (MemoryPool pool = threeTiers();
+                PoolBuffer buffer = filled(pool, 20_000, 5)) {
+            AtomicReference<Throwable> failure = new AtomicReference<>();
+            AtomicLong reads = new AtomicLong();
+            CountDownLatch done = new CountDownLatch(1);
+            List<Thread> threads = new ArrayList<>();
+            for (int t = 0; t < 3; t++) {
+                Thread reader = new Thread(() -> {
+                    while (done.getCount() > 0 && failure.get() == null) {
+                        try (BufferLease lease = buffer.lease()) {
+                            if (lease.tier() == MemoryTier.DRAM && !isFilled(lease.arrow(), 5)) {
+                                failure.set(new AssertionError("other bytes"));
+                            }
+                            reads.incrementAndGet();
+                        } catch (Throwable e) {
+                            failure.set(e);
+                        }
+                    }
+                });
+                reader.start();
+                threads.add(reader);
+            }
+            // Whatever is freed is at once overwritten by this.
+            Thread scribbler = new Thread(() -> {
+                while (done.getCount() > 0) {
+                    try (PoolBuffer other = pool.allocate(20_000, MemoryTier.DRAM)) {
+                        other.arrow().setOne(0, 20_000);
+                    }
+                }
+            });
+            scribbler.start();
+            threads.add(scribbler);
+            int rounds = Seeds.count(300, 100_000);
+            for (int i = 0; i < rounds || reads.get() < 100; i++) {
+                pool.migrate(buffer, MemoryTier.GPU);
+                pool.migrate(buffer, MemoryTier.DRAM);
+            }
+            done.countDown();
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertThat(failure.get()).isNull();
+            System.out.println(reads + " reads during " + 2 * rounds + " moves");
+        }
+    }
+
+    @Test
+    void locks_readersAndWriter_excludeEachOtherUntilTheirDeadlines() throws Exception {
+        try (MemoryPool pool = threeTiers();
+                PoolBuffer buffer = pool.allocate(64, MemoryTier.DRAM)) {
+            assertThatThrownBy(buffer::lease).hasMessageContaining("filling");
+            assertThatThrownBy(() -> buffer.lease(Deadline.ofMillis(20)))
+                    .satisfies(e -> assertCode(Code.DEADLINE_EXCEEDED, e));
+            ArrowBuf writing = buffer.arrow();
+            writing.setLong(0, 1);
+            buffer.seal();
+            assertThatThrownBy(() -> writing.setLong(0, 2))
+                    .as("sealed bytes do not change")
+                    .isInstanceOf(IllegalStateException.class);
+            BufferLease lease = buffer.lease();
+            assertThatThrownBy(() -> buffer.reopen(Deadline.ofMillis(20)))
+                    .satisfies(e -> assertCode(Code.DEADLINE_EXCEEDED, e))
+                    .hasMessageContaining("1 references");
+            Thread writer = new Thread(() -> {
+                buffer.reopen(Deadline.ofMillis(10_000));
+                buffer.arrow().setLong(0, 3);
+                buffer.seal();
+            });
+            writer.start();
+            assertThat(lease.arrow().getLong(0)).isEqualTo(1);
+            lease.close();
+            writer.join();
+            try (BufferLease again = buffer.lease(Deadline.ofMillis(1000))) {
+                assertThat(again.arrow().getLong(0)).isEqualTo(3);
+            }
+            buffer.softPin(Duration.ofMillis(200));
+            pool.migrate(buffer, MemoryTier.GPU);
+            pool.migrate(buffer, MemoryTier.DRAM);
+            assertThatThrownBy(() -> buffer.reopen(Deadline.ofMillis(20)))
+                    .as("the soft pin went along")
+                    .satisfies(e -> assertCode(Code.DEADLINE_EXCEEDED, e));
+            buffer.reopen(Deadline.ofMillis(10_000));
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------ faults
+
+    /** T21. */
+    @Test
+    void allocate_exhaustedBy64Threads_isTypedSoonAndAllIsUsableAfterwards() throws Exception {
+        try (MemoryPool pool = MemoryPool.create(0, 8 * MIB, null, 0)) {
+            List<PoolBuffer> all = new ArrayList<>();
+            AtomicInteger refused = new AtomicInteger();
+            AtomicLong slowest = new AtomicLong();
+            AtomicReference<Throwable> failure = new AtomicReference<>();
+            CountDownLatch start = new CountDownLatch(1);
+            List<Thread> threads = new ArrayList<>();
+            for (int t = 0; t < 64; t++) {
+                Thread thread = new Thread(() -> {
+                    try {
+                        start.await();
+                        while (true) {
+                            // This thread's own time: 64 of them share few processors.
+                            long before = cpuNanos();
+                            try {
+                                PoolBuffer buffer = pool.allocate(64 << 10, MemoryTier.DRAM);
+                                synchronized (all) {
+                                    all.add(buffer);
+                                }
+                            } catch (MooncakeException e) {
+                                assertCode(Code.EXHAUSTED, e);
+                                assertThat(e.retryable()).isTrue();
+                                slowest.accumulateAndGet(cpuNanos() - before, Math::max);
+                                refused.incrementAndGet();
+                                return;
+                            }
+                        }
+                    } catch (Throwable e) {
+                        failure.set(e);
+                    }
+                });
+                thread.start();
+                threads.add(thread);
+            }
+            start.countDown();
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            assertThat(failure.get()).isNull();
+            assertThat(refused.get()).isEqualTo(64);
+            assertThat(all).hasSize(128);
+            assertThat(slowest.get()).isLessThan(50_000_000);
+            long before = System.nanoTime();
+            assertThatThrownBy(() -> pool.allocate(64 << 10, MemoryTier.DRAM, Deadline.ofMillis(50)))
+                    .satisfies(e -> assertCode(Code.EXHAUSTED, e));
+            assertThat(System.nanoTime() - before).isBetween(49_000_000L, 2_000_000_000L);
+            Thread later = new Thread(() -> all.get(0).close());
+            later.start();
+            pool.allocate(64 << 10, MemoryTier.DRAM, Deadline.ofMillis(10_000)).close();
+            later.join();
+            all.forEach(PoolBuffer::close);
+            pool.allocate(8 * MIB, MemoryTier.DRAM).close();
+        }
+    }
+
+    private static long cpuNanos() {
+        return java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    }
+
+    /** T22. */
+    @Test
+    void deallocate_twiceOrInUse_isRefused() {
+        try (MemoryPool pool = threeTiers();
+                MemoryPool foreign = MemoryPool.create(0, MIB, null, 0)) {
+            PoolBuffer buffer = filled(pool, 100, 1);
+            assertThatThrownBy(() -> foreign.deallocate(buffer)).hasMessageContaining("of another pool");
+            BufferLease lease = buffer.lease();
+            ArrowBuf view = lease.arrow();
+            assertThatThrownBy(() -> pool.deallocate(buffer))
+                    .satisfies(e -> assertCode(Code.ILLEGAL_STATE, e))
+                    .hasMessageContaining("sealed, 1 references");
+            lease.close();
+            lease.close();
+            assertThatThrownBy(lease::address).hasMessage("lease: closed (expected: open)");
+            assertThatThrownBy(() -> view.getLong(0)).as("use after free").isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(view::close).as("never retained").isInstanceOf(MooncakeException.class);
+            pool.deallocate(buffer);
+            assertThatThrownBy(() -> pool.deallocate(buffer))
+                    .satisfies(e -> assertCode(Code.ILLEGAL_STATE, e))
+                    .hasMessage("buffer 1 of 100 bytes: deallocated (expected: open)");
+            buffer.close();
+            assertThatThrownBy(buffer::lease).hasMessageContaining("deallocated");
+            assertThatThrownBy(buffer::seal).hasMessageContaining("deallocated");
+            assertThat(pool.open()).isZero();
+        }
+    }
+
+    /** T22. */
+    @Test
+    void view_smallAndHeld_keepsItsOwnBlockOnly() {
+        try (MemoryPool pool = MemoryPool.create(0, 16 * MIB, null, 0)) {
+            PoolBuffer buffer = filled(pool, 4096, 9);
+            ArrowBuf view;
+            try (BufferLease lease = buffer.lease()) {
+                view = lease.arrow(16, 8);
+                view.getReferenceManager().retain();
+                assertThatThrownBy(() -> lease.arrow(4090, 8)).hasMessageContaining("view: 4090+8");
+            }
+            ArrowBuf slice = view.slice(0, 4);
+            assertThat(slice.getInt(0)).isEqualTo((int) longAt(9, 16));
+            List<PoolBuffer> rest = new ArrayList<>();
+            for (int i = 0; i < 4095; i++) {
+                rest.add(pool.allocate(4096, MemoryTier.DRAM));
+            }
+            rest.forEach(PoolBuffer::close);
+            pool.allocate(15 * MIB, MemoryTier.DRAM).close();
+            assertThatThrownBy(buffer::close).hasMessageContaining("1 references");
+            slice.close();
+            assertThatThrownBy(() -> slice.getInt(0)).isInstanceOf(IllegalStateException.class);
+            buffer.close();
+        }
+    }
+
+    /** T22. */
+    @Test
+    void close_withLeaks_namesTheirSitesAndMemoryStaysForThem() {
+        MemoryPool pool = MemoryPool.create(0, MIB, null, 0);
+        PoolBuffer buffer = filled(pool, 100, 1);
+        BufferLease lease = buffer.lease();
+        ArrowBuf view = lease.arrow();
+        assertThatThrownBy(pool::close)
+                .satisfies(e -> assertCode(Code.ILLEGAL_STATE, e))
+                .hasMessageContaining("2 open at close (expected: 0)")
+                .hasMessageContaining("buffer opened by thread")
+                .hasMessageContaining("lease opened by thread")
+                .hasMessageContaining("MemoryPoolTest.close_withLeaks_namesTheirSitesAndMemoryStaysForThem");
+        pool.close();
+        assertThatThrownBy(() -> pool.allocate(1, MemoryTier.DRAM)).hasMessageContaining("closed");
+        assertThat(isFilled(view, 1)).isTrue();
+        lease.close();
+        buffer.close();
+        assertThatThrownBy(pool.region()::retain).as("freed").isInstanceOf(MooncakeException.class);
+    }
+
+    @Test
+    void create_sharedFolder_putsTheRegionInAFile() throws Exception {
+        org.assertj.core.api.Assumptions.assumeThat(io.mooncake.natives.NativeBridge.available())
+                .isTrue();
+        MemoryPoolOptions options = MemoryPoolOptions.of(0, MIB, null, 0).withSharedFolder(folder);
+        try (MemoryPool pool = MemoryPool.create(options)) {
+            assertThat(pool.region().sharedFile().path()).hasParentRaw(folder);
+            assertThat(pool.plan().cpuPages()).contains(folder.toString());
+            assertThat(Files.list(folder)).hasSize(1);
+        }
+        assertThat(folder).isEmptyDirectory();
+    }
+}
