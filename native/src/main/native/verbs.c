@@ -55,12 +55,23 @@
     X(int, get_async_event, (struct ibv_context *, struct ibv_async_event *))                                 \
     X(void, ack_async_event, (struct ibv_async_event *))
 
+/* An entry of a table of global identifiers that is in use: struct ibv_gid_entry of newer headers. */
+struct gid_entry {
+    union ibv_gid gid;
+    uint32_t index;
+    uint32_t port;
+    uint32_t type;
+    uint32_t interface;
+};
+
 static struct {
 #define DECLARE(result, name, arguments) result(*name) arguments;
     FUNCTIONS(DECLARE)
 #undef DECLARE
     /* NULL in libraries before rdma-core 34. */
     struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
+    /* NULL in libraries before rdma-core 33; its name there begins with an underscore. */
+    ssize_t (*query_gid_table)(struct ibv_context *, struct gid_entry *, size_t, uint32_t, size_t);
 } verbs;
 
 static char load_error[FINDINGS_MAX_TEXT];
@@ -94,6 +105,8 @@ static void load(const char *name) {
 #undef LOOK_UP
     void *optional = dlsym(library, "ibv_reg_dmabuf_mr");
     memcpy(&verbs.reg_dmabuf_mr, &optional, sizeof optional);
+    optional = dlsym(library, "_ibv_query_gid_table");
+    memcpy(&verbs.query_gid_table, &optional, sizeof optional);
 }
 
 /* A device that is open: what VerbsDevice.java holds. */
@@ -222,16 +235,39 @@ VERBS_CALL(jint, port)(JNIEnv *env, jclass type, jlong handle, jint number, jint
     return 0;
 }
 
-VERBS_CALL(jint, gid)(JNIEnv *env, jclass type, jlong handle, jint port, jint index, jbyteArray out) {
+/* Entries in use of all ports by one call of the kernel; less than 0 where that is not to be had. */
+static ssize_t table_of(struct device *device, struct gid_entry *entries, int count) {
+    if (!verbs.query_gid_table) {
+        return -1;
+    }
+    return verbs.query_gid_table(device->context, entries, (size_t)count, 0, sizeof *entries);
+}
+
+VERBS_CALL(jint, gids)(JNIEnv *env, jclass type, jlong handle, jint port, jint count, jbyteArray out) {
     (void)type;
     struct device *device = (struct device *)(intptr_t)handle;
-    union ibv_gid gid;
-    memset(&gid, 0, sizeof gid);
-    errno = 0;
-    if (verbs.query_gid(device->context, (uint8_t)port, index, &gid)) {
-        return last_error();
+    struct gid_entry *entries = calloc((size_t)count + 1, sizeof *entries);
+    if (!entries) {
+        return ENOMEM;
     }
-    (*env)->SetByteArrayRegion(env, out, 0, sizeof gid.raw, (const jbyte *)gid.raw);
+    ssize_t found = table_of(device, entries, count);
+    if (found < 0) {
+        found = 0;
+        for (int i = 0; i < count; i++) {
+            struct gid_entry *entry = &entries[found];
+            memset(entry, 0, sizeof *entry);
+            entry->index = (uint32_t)i;
+            entry->port = (uint32_t)port;
+            found += verbs.query_gid(device->context, (uint8_t)port, i, &entry->gid) == 0;
+        }
+    }
+    for (ssize_t i = 0; i < found; i++) {
+        if (entries[i].port == (uint32_t)port && entries[i].index < (uint32_t)count) {
+            jint offset = (jint)(entries[i].index * sizeof(union ibv_gid));
+            (*env)->SetByteArrayRegion(env, out, offset, sizeof(union ibv_gid), (const jbyte *)entries[i].gid.raw);
+        }
+    }
+    free(entries);
     return 0;
 }
 

@@ -22,7 +22,8 @@ final class VerbsCalls {
 
     static native int port(long device, int number, int[] out);
 
-    static native int gid(long device, int port, int index, byte[] out);
+    /** {@code out}: {@code count} entries of 16 bytes, zero before; those not in use stay so. */
+    static native int gids(long device, int port, int count, byte[] out);
 
     /** 1 for an event, 0 for none, or a negative errno; {@code out} is type and port or queue pair. */
     static native int nextEvent(long device, int timeoutMillis, int[] out);

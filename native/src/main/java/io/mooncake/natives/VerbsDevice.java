@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.LongToIntFunction;
 import org.jspecify.annotations.Nullable;
@@ -119,12 +120,15 @@ public final class VerbsDevice implements AutoCloseable {
 
     /** The entries of a port's table that are in use, in its order. */
     public List<Gid> gids(int port) {
-        List<Gid> found = new ArrayList<>();
         int entries = port(port).gids();
+        byte[] table = new byte[entries * GID_BYTES];
+        Verbs.require(
+                name + ": query the addresses of port " + port,
+                asked(device -> VerbsCalls.gids(device, port, entries, table)));
+        List<Gid> found = new ArrayList<>();
         for (int i = 0; i < entries; i++) {
-            int index = i;
-            byte[] bytes = new byte[GID_BYTES];
-            if (asked(device -> VerbsCalls.gid(device, port, index, bytes)) == 0 && !allZero(bytes)) {
+            byte[] bytes = Arrays.copyOfRange(table, i * GID_BYTES, (i + 1) * GID_BYTES);
+            if (!allZero(bytes)) {
                 found.add(new Gid(i, bytes, type(port, i)));
             }
         }

@@ -21,6 +21,7 @@ final class SysfsReader {
     private static final String NVIDIA = "0x10de";
     private static final String DISPLAY_CLASS = "0x03";
     private static final int VIRTUAL_TYPE_LOOPBACK = 772;
+    private static final int NO_NODE = -1;
 
     private final Path sysfs;
 
@@ -62,7 +63,7 @@ final class SysfsReader {
         return new Nic(
                 entry.getFileName().toString(),
                 false,
-                numaNode(entry.resolve("device")),
+                device == null ? NO_NODE : numaNode(device),
                 device == null ? List.of() : pciPath(device),
                 number(text(entry.resolve("speed"))).orElse(-1),
                 text(entry.resolve("operstate")).equals("up"));
@@ -91,7 +92,7 @@ final class SysfsReader {
         return new Nic(
                 entry.getFileName().toString(),
                 true,
-                numaNode(entry.resolve("device")),
+                device == null ? NO_NODE : numaNode(device),
                 device == null ? List.of() : pciPath(device),
                 megabits,
                 active);
@@ -111,7 +112,7 @@ final class SysfsReader {
     }
 
     private int numaNode(Path device) {
-        return (int) number(text(device.resolve("numa_node"))).orElse(-1);
+        return (int) number(text(device.resolve("numa_node"))).orElse(NO_NODE);
     }
 
     /** Root complex and functions on the way to the device. */
