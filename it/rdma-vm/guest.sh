@@ -6,13 +6,16 @@ set -u
 exec 2>&1
 ulimit -l unlimited
 ip link set lo up
+# The other ends lie elsewhere: engines look at every interface that they see.
+mkdir -p /run/netns && ip netns add peers
 # DEVICE INTERFACE NUMBER: a soft-RoCE device over one end of a pair, which reaches itself and nothing else.
 device() {
     ip link add "$2" type veth peer name "${2%0}1"
     ip addr add "10.$3.0.1/24" dev "$2"
     ip addr add "fd$3::1/64" dev "$2" nodad
     ip link set "$2" up mtu 4200
-    ip link set "${2%0}1" up mtu 4200
+    ip link set "${2%0}1" up mtu 4200 netns peers
+    ip -n peers link set "${2%0}1" up
     rdma link add "$1" type rxe netdev "$2" || { echo "soft-RoCE cannot be set up"; exit 1; }
 }
 device rxe0 v0 99

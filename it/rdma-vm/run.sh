@@ -85,8 +85,8 @@ run() {
     cp "$here/guest.sh" "$tree/guest.sh"
     cp "$command" "$tree/command.sh"
     (cd "$tree" && find . | cpio -o -H newc --quiet) | gzip -1 > "$work/initrd.gz"
-    # Four CPUs on whatever is there: who polls does not keep the others from running.
-    timeout "$seconds" nice -n 19 qemu-system-x86_64 -M q35 -accel tcg,thread=multi,tb-size=1024 -cpu Nehalem -smp 4 -m 2048 -nodefaults \
+    # Two CPUs, one a JVM of tests: emulated ones cost what they run, and more of them only get in each other's way.
+    timeout "$seconds" nice -n 19 qemu-system-x86_64 -M q35 -accel tcg,thread=multi,tb-size=1024 -cpu Nehalem -smp 2 -m 2048 -nodefaults \
         -no-user-config -display none -serial stdio -no-reboot -kernel "$kernel/vmlinuz" -initrd "$work/initrd.gz" \
         -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable clocksource=tsc random.trust_cpu=on" \
         -fsdev local,id=f0,path=/,security_model=none,readonly=on,multidevs=remap \

@@ -125,6 +125,12 @@ class Memory implements AutoCloseable {
         };
     }
 
+    /** Makes the first bytes untouched again. */
+    void blank(int bytes) {
+        UNSAFE.setMemory(host, bytes, CANARY);
+        changed(0, bytes);
+    }
+
     /** Fills a range with bytes that are a function of {@code name} and the offset. */
     void fill(int name, int offset, int bytes) {
         int words = bytes & ~7;

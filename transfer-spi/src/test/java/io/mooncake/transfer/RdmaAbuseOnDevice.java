@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** Members that open accesses over RDMA to what they were not granted. Needs a device, as {@link RdmaTransferOnDevice}. */
 final class RdmaAbuseOnDevice {
@@ -55,6 +56,7 @@ final class RdmaAbuseOnDevice {
 
     /** Accesses are numbered by who opens them, so a member can leave open as many as it likes of a message that it sent once. */
     @Test
+    @EnabledIfSystemProperty(named = "mooncake.long", matches = "true")
     void opens_neverClosed_areRefusedBeyondTheRequestsOfOnePeer() {
         try (RdmaPair pair = new RdmaPair(ONE_DEVICE, BATCH * 8, 1)) {
             Region region = pair.register(0, BATCH * 8, pair.theirs.guard());

@@ -10,6 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
  * What a read over RDMA costs: objects on the heap, and time, which is printed and not judged: the device is software, and the processor
@@ -78,6 +79,7 @@ final class RdmaCostOnDevice {
     }
 
     @Test
+    @EnabledIfSystemProperty(named = "mooncake.long", matches = "true")
     void rawReadAndWrite_steady_allocateNoMoreThanTheirMessages() {
         for (boolean write : new boolean[] {false, true}) {
             Garbage.Call call = raw(8, write);

@@ -15,14 +15,13 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** What every transport must do, between two engines of one process. */
 abstract class TransferContract {
@@ -154,48 +153,58 @@ abstract class TransferContract {
         return IntStream.of(1, 104, 4095, 65_536, 65_537, 131_073, 262_143, 262_144, 262_145, 1_048_577, LARGE + 1);
     }
 
-    @ParameterizedTest
-    @MethodSource("readSizes")
-    void batchTransferSyncRead_anySize_movesExactlyItsBytes(int size) {
-        ownerMemory.fill(size, 7, size);
-        assertThat(read(handle(7, size, false), size, 4096 + 3)).isEqualTo(TransferStatus.COMPLETED);
-        assertThat(readerMemory.firstDifference(size, 4096 + 3, size)).isEqualTo(-1);
-        assertThat(readerMemory.untouched(0, 4096 + 3)).isTrue();
-        assertThat(readerMemory.untouched(4096 + 3 + size, 4096)).isTrue();
-        assertThat(reader.statistics().bytesRead()).isEqualTo(size);
-        assertThat(read(reader.statistics())).isEqualTo(size);
-        assertThat(owner.statistics().bytesServed()).isEqualTo(ownerCountsReads() ? size : 0);
+    @Test
+    void batchTransferSyncRead_anySize_movesExactlyItsBytes() {
+        readSizes().forEach(size -> {
+            readerMemory.blank(size + 3 * 4096);
+            ownerMemory.fill(size, 7, size);
+            long readBefore = reader.statistics().bytesRead();
+            long byThisWay = read(reader.statistics());
+            long served = owner.statistics().bytesServed();
+            assertThat(read(handle(7, size, false), size, 4096 + 3))
+                    .as("%d bytes", size)
+                    .isEqualTo(TransferStatus.COMPLETED);
+            assertThat(readerMemory.firstDifference(size, 4096 + 3, size)).isEqualTo(-1);
+            assertThat(readerMemory.untouched(0, 4096 + 3)).isTrue();
+            assertThat(readerMemory.untouched(4096 + 3 + size, 4096)).isTrue();
+            assertThat(reader.statistics().bytesRead() - readBefore).isEqualTo(size);
+            assertThat(read(reader.statistics()) - byThisWay).isEqualTo(size);
+            assertThat(owner.statistics().bytesServed() - served).isEqualTo(ownerCountsReads() ? size : 0);
+        });
     }
 
-    @ParameterizedTest
-    @MethodSource("writeSizes")
-    void batchTransferSyncWrite_anySize_movesExactlyItsBytes(int size) {
-        readerMemory.fill(size, 11, size);
-        assertThat(write(handle(4096 + 5, size, true), size, 11)).isEqualTo(TransferStatus.COMPLETED);
-        assertThat(ownerMemory.firstDifference(size, 4096 + 5, size)).isEqualTo(-1);
-        assertThat(ownerMemory.untouched(0, 4096 + 5)).isTrue();
-        assertThat(ownerMemory.untouched(4096 + 5 + size, 4096)).isTrue();
-        assertThat(owner.statistics().bytesReceived()).isEqualTo(size);
+    @Test
+    void batchTransferSyncWrite_anySize_movesExactlyItsBytes() {
+        writeSizes().forEach(size -> {
+            ownerMemory.blank(size + 3 * 4096);
+            readerMemory.fill(size, 11, size);
+            long received = owner.statistics().bytesReceived();
+            assertThat(write(handle(4096 + 5, size, true), size, 11))
+                    .as("%d bytes", size)
+                    .isEqualTo(TransferStatus.COMPLETED);
+            assertThat(ownerMemory.firstDifference(size, 4096 + 5, size)).isEqualTo(-1);
+            assertThat(ownerMemory.untouched(0, 4096 + 5)).isTrue();
+            assertThat(ownerMemory.untouched(4096 + 5 + size, 4096)).isTrue();
+            assertThat(owner.statistics().bytesReceived() - received).isEqualTo(size);
+        });
     }
 
-    @ParameterizedTest
-    @ValueSource(longs = {0, -1, Long.MIN_VALUE, 1001, Long.MAX_VALUE})
-    void batchTransferSync_sizeOutsideOfTheHandle_throws(long size) {
+    @Test
+    void batchTransferSync_sizeOutsideOfTheHandle_throws() {
         long[] addresses = {readerMemory.address};
         RemoteHandle[] handles = {handle(0, 1000, true)};
-        for (boolean write : new boolean[] {false, true}) {
-            assertThatThrownBy(() -> {
-                        if (write) {
-                            reader.batchTransferSyncWrite(
-                                    owner.address(), addresses, handles, new long[] {size}, soon());
-                        } else {
-                            reader.batchTransferSyncRead(
-                                    owner.address(), addresses, handles, new long[] {size}, soon());
-                        }
-                    })
-                    .hasMessage("sizes[0]: " + size + " (expected: 1..1000)")
-                    .extracting("code")
-                    .isEqualTo(MooncakeException.Code.INVALID_ARGUMENT);
+        for (long size : new long[] {0, -1, Long.MIN_VALUE, 1001, Long.MAX_VALUE}) {
+            long[] sizes = {size};
+            ThrowingCallable read =
+                    () -> reader.batchTransferSyncRead(owner.address(), addresses, handles, sizes, soon());
+            ThrowingCallable write =
+                    () -> reader.batchTransferSyncWrite(owner.address(), addresses, handles, sizes, soon());
+            for (ThrowingCallable call : List.of(read, write)) {
+                assertThatThrownBy(call)
+                        .hasMessage("sizes[0]: " + size + " (expected: 1..1000)")
+                        .extracting("code")
+                        .isEqualTo(MooncakeException.Code.INVALID_ARGUMENT);
+            }
         }
         assertThat(readerMemory.untouched(0, 4096)).isTrue();
     }

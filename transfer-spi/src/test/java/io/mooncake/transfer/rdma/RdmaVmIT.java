@@ -40,7 +40,8 @@ final class RdmaVmIT {
             "io.mooncake.transfer.RdmaSafetyCheckOnDevice",
             "io.mooncake.transfer.RdmaPathsOnDevice",
             "io.mooncake.transfer.RdmaLeaseOnDevice",
-            "io.mooncake.transfer.RdmaCostOnDevice");
+            "io.mooncake.transfer.RdmaCostOnDevice",
+            "io.mooncake.transfer.RdmaLimitOnDevice");
 
     private static final List<String> OTHERS = List.of(
             VerbsOnDevice.class.getName(),
@@ -48,10 +49,8 @@ final class RdmaVmIT {
             "io.mooncake.transfer.RdmaAbuseOnDevice",
             "io.mooncake.transfer.RdmaDirectReadOnDevice",
             "io.mooncake.transfer.RdmaRailsOnDevice",
-            "io.mooncake.transfer.RdmaLimitOnDevice",
             "io.mooncake.transfer.RdmaFaultOnDevice");
 
-    /** Over a library of their own, which stays for good. */
     private static final List<String> GPUS =
             List.of("io.mooncake.transfer.GpuDirectFaultOnDevice", "io.mooncake.transfer.GpuRevocationOnDevice");
 
@@ -96,12 +95,13 @@ final class RdmaVmIT {
                         .results()
                         .count())
                 .as("JVMs in which all tests passed")
-                .isEqualTo(3);
+                .isEqualTo(2);
     }
 
     /**
-     * Two JVMs at once: engines over the first two devices, and transports without engines, which take down the last two devices only. Then
-     * those with GPUs, over the first two.
+     * Two JVMs at once: engines over the first two devices; and those with GPUs, over the same, then transports without engines, which take
+     * down the last two devices only. GPUs bring a library that stands in front of the real one for good: what comes after them in their JVM
+     * goes through it, what is in the other one does not.
      */
     private static String script(String classPath, Path archive) {
         String java = String.join(
@@ -118,15 +118,14 @@ final class RdmaVmIT {
                 "export JAVA_TOOL_OPTIONS='" + String.join(" ", SMALL_JVM) + " -Xshare:auto -XX:SharedArchiveFile="
                         + archive + "'",
                 java + " " + String.join(" ", ENGINES) + " > engines.log 2>&1 &",
-                java + " " + String.join(" ", OTHERS),
-                "others=$?",
                 java + " " + String.join(" ", GPUS) + " "
-                        + String.join(" ", Boolean.getBoolean("mooncake.long") ? LONG_GPUS : SOME_GPUS),
-                "gpus=$?",
+                        + String.join(" ", Boolean.getBoolean("mooncake.long") ? LONG_GPUS : SOME_GPUS) + " "
+                        + String.join(" ", OTHERS),
+                "others=$?",
                 "wait $!",
                 "engines=$?",
                 "cat engines.log",
-                "exit $((engines | others | gpus))",
+                "exit $((engines | others))",
                 "");
     }
 
