@@ -3,7 +3,7 @@ package io.mooncake.natives;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.MooncakeException;
 import java.io.IOException;
@@ -23,7 +23,7 @@ final class SharedFileTest {
 
     @BeforeEach
     void needsBridge() {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
     }
 
     @Test

@@ -3,7 +3,7 @@ package io.mooncake.transfer;
 
 import static io.mooncake.transfer.TransferContract.soon;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
@@ -37,7 +37,7 @@ final class AllocationTest {
 
     @Test
     void sharedMemory_steady_allocatesNothing() {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         assertNoGarbage(TransferProtocol.AUTO, SharedFile.DEFAULT_FOLDER, false);
     }
 

@@ -2,7 +2,7 @@
 package io.mooncake.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.natives.FakeCuda;
 import io.mooncake.natives.FakeVerbs;
@@ -19,7 +19,7 @@ public class FakeGpus implements BeforeAllCallback, BeforeEachCallback, AfterEac
         @Override
         public void beforeAll(ExtensionContext context) {
             super.beforeAll(context);
-            assumeThat(FakeVerbs.available()).as("fake libibverbs").isTrue();
+            assumeTrue(FakeVerbs.available(), "fake libibverbs");
             FakeVerbs.install();
         }
 
@@ -38,9 +38,7 @@ public class FakeGpus implements BeforeAllCallback, BeforeEachCallback, AfterEac
 
     @Override
     public void beforeAll(ExtensionContext context) {
-        assumeThat(FakeCuda.available())
-                .as("native bridge and fake CUDA driver")
-                .isTrue();
+        assumeTrue(FakeCuda.available(), "native bridge and fake CUDA driver");
         FakeCuda.install();
     }
 

@@ -4,7 +4,7 @@ package io.mooncake.transfer;
 import static io.mooncake.transfer.TransferContract.soon;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.NativeBridge;
@@ -27,7 +27,7 @@ final class PathsTest {
 
     @BeforeEach
     void needsBridge() {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         theirs = new Memory(SIZE, SharedFile.DEFAULT_FOLDER);
         ours = new Memory(SIZE, SharedFile.DEFAULT_FOLDER);
     }
@@ -81,7 +81,7 @@ final class PathsTest {
 
     @Test
     void auto_nothingShared_saysWhyNeitherOfTheBetterWays() {
-        assumeThat(Verbs.devices()).as("no device").isEmpty();
+        assumeTrue(Verbs.devices().isEmpty(), "no device");
         ours.close();
         theirs.close();
         ours = new Memory(SIZE);
@@ -110,7 +110,7 @@ final class PathsTest {
 
     @Test
     void rdma_noDevice_doesNotStart() {
-        assumeThat(Verbs.devices()).as("no device").isEmpty();
+        assumeTrue(Verbs.devices().isEmpty(), "no device");
         assertThatThrownBy(() -> engine(TransferProtocol.RDMA))
                 .hasMessageContaining("RDMA")
                 .extracting("code")

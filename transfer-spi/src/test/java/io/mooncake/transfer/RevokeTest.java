@@ -3,7 +3,7 @@ package io.mooncake.transfer;
 
 import static io.mooncake.transfer.TransferContract.soon;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
@@ -55,7 +55,7 @@ final class RevokeTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void revoke_copyIsAboutToBegin_waitsForIt(boolean shared) throws Exception {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         try (SharedFile file = SharedFile.create(SharedFile.DEFAULT_FOLDER, SIZE);
                 Memory source = new Memory(SIZE, SharedFile.DEFAULT_FOLDER);
                 TransferEngine owner = engine();

@@ -3,7 +3,7 @@ package io.mooncake.transfer;
 
 import static io.mooncake.transfer.TransferContract.soon;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.natives.NativeBridge;
@@ -32,7 +32,7 @@ final class ShmAbuseTest {
 
     @BeforeEach
     void start() {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         ownerMemory = new Memory(SIZE, SharedFile.DEFAULT_FOLDER);
         abuserMemory = new Memory(SIZE, SharedFile.DEFAULT_FOLDER);
         owner = engine();

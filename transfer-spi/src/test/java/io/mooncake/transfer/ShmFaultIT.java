@@ -2,7 +2,7 @@
 package io.mooncake.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
@@ -35,7 +35,7 @@ final class ShmFaultIT {
 
     @BeforeEach
     void start() {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
         memory = new Memory(TOTAL, SharedFile.DEFAULT_FOLDER);
         reader = TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
@@ -251,7 +251,7 @@ final class ShmFaultIT {
 
     @Test
     void containerWithShmOfItsOwn_isReadByTcpAndToldWhy() throws Exception {
-        assumeThat(root()).as("root, to make a mount namespace").isTrue();
+        assumeTrue(root(), "root, to make a mount namespace");
         List<String> container =
                 List.of("unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=256m tmpfs /dev/shm && exec \"$@\"", "sh");
         try (OwnerProcess owner = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
@@ -268,7 +268,7 @@ final class ShmFaultIT {
 
     @Test
     void sameAddressInOtherNetworkNamespace_isNotTakenForThePeer() throws Exception {
-        assumeThat(root()).as("root, to make a network namespace").isTrue();
+        assumeTrue(root(), "root, to make a network namespace");
         List<String> container = List.of("unshare", "-n", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh");
         try (OwnerProcess near = owner("shm-writable");
                 OwnerProcess far = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
@@ -287,7 +287,7 @@ final class ShmFaultIT {
 
     @Test
     void devShmTooSmall_isExhaustedAndNoSignal() throws Exception {
-        assumeThat(root()).as("root, to make a mount namespace").isTrue();
+        assumeTrue(root(), "root, to make a mount namespace");
         List<String> command = new ArrayList<>(
                 List.of("unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=64m tmpfs /dev/shm && exec \"$@\"", "sh"));
         command.addAll(OwnerProcess.javaCommand(SmallShm.class));

@@ -3,7 +3,7 @@ package io.mooncake.transfer;
 
 import static io.mooncake.transfer.TransferContract.soon;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.natives.HugePageMount;
 import io.mooncake.natives.NativeBridge;
@@ -25,7 +25,7 @@ final class ShmHugePageTest {
 
     @Test
     void readAndWrite_memoryOfHugePages_goBySharedMemory() throws Exception {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         TransferEngineConfig config = TransferEngineConfig.of("127.0.0.1", TransferContract.SECRET);
         // Two pages for each memory, one for what each engine says about it.
         try (HugePageMount mount = HugePageMount.mount(folder, 6, true)) {

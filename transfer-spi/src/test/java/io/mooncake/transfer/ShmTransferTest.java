@@ -2,7 +2,7 @@
 package io.mooncake.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
@@ -22,7 +22,7 @@ final class ShmTransferTest extends TransferContract {
 
     @BeforeAll
     static void needsBridge() {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
     }
 
     @Override

@@ -2,7 +2,7 @@
 package io.mooncake.benchmarks.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
@@ -35,7 +35,7 @@ final class TransferBenchTest {
 
     @Test
     void run_oneSize_writesEveryLineWithItsCeiling() throws Exception {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         boolean compiler = CeilingProgram.compile().reason().isEmpty();
         JsonObject report = run("tcp", "shm", "rdma");
         List<String> names = new ArrayList<>();

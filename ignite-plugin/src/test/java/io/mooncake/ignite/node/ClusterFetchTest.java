@@ -3,7 +3,7 @@ package io.mooncake.ignite.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
@@ -160,7 +160,7 @@ class ClusterFetchTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void sharedMemory_asConfigured_isTheWayOfFetches(boolean shared) {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         try (TestGrid grid = new TestGrid()) {
             Ignite first = grid.start("a", grid.provider().setSharedMemory(shared));
             Ignite second = grid.start("b");

@@ -3,7 +3,7 @@ package io.mooncake.ignite.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.ignite.Mooncake;
@@ -122,7 +122,7 @@ class EngineAddressTest {
     @ParameterizedTest
     @ValueSource(strings = {"auto", "tcp", "shm"})
     void path_byProtocol_isSharedMemoryUnlessTcp(String protocol) {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         try (TestGrid grid = new TestGrid()) {
             Ignite owner = grid.start("a", grid.provider().setTransferProtocol(protocol));
             Ignite reader = grid.start("b", grid.provider().setTransferProtocol(protocol));

@@ -3,7 +3,7 @@ package io.mooncake.ignite.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.TestBlocks;
@@ -29,7 +29,7 @@ class LocalPoolsTest {
 
     @Test
     void create_sharedInADirectory_liesThereUntilItCloses() throws IOException {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         try (LocalPools pools =
                 new LocalPools(1 << 20, folder, List.of(TestGrid.pool("tiny").toDefinition()))) {
             assertThat(pools.byName()).containsKey("tiny");
