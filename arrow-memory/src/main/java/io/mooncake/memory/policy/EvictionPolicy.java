@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.policy;
+
+/**
+ * Decides which block of one tier goes next, and whether a new one is worth the place of another.
+ *
+ * <p>Blocks are in slots 0..n-1 and have 64-bit names that outlive their slots: the first eight bytes of the chain key, say. Two blocks of
+ * one name would be taken for one by the policy's statistics; no block is ever served by this name.
+ *
+ * <p>Chains stay whole: a block that another cached one follows (an inner block) goes only when every leaf is leased.
+ *
+ * <p>How a pool calls it:
+ *
+ * <ol>
+ *   <li>a look-up: {@link #touch} for each block that it leased, then {@link #announce} with what is known of the request;
+ *   <li>a block is to be stored and no slot is free: if {@link #admits} its name, {@link #evict} until there is a slot; a block that is not
+ *       admitted is not stored, nor is any block behind it;
+ *   <li>it is sealed and indexed: {@link #stored}; its parent is found to be no leaf any more when its turn comes;
+ *   <li>the last lease of a slot ends: {@link #released};
+ *   <li>a removal leaves its parent without followers: {@link #leaf};
+ *   <li>a block goes by other ways than {@link #evict}: {@link #removed};
+ *   <li>between tiers: what {@link #evict} gives is demoted, and a block that was hit below is promoted if the policy above {@link #admits}
+ *       it. {@link #score} and {@link #worth} compare the blocks of one policy.
+ * </ol>
+ *
+ * <p>Threading: {@link #touch}, {@link #released}, {@link #announce} and {@link #lastUse} by any thread, without a lock; all else by one thread
+ * at a time, under the lock under which the pool publishes and evicts. Nothing is allocated for a block. Memory is bounded by the number of
+ * slots.
+ *
+ * <p>Errors: slots out of range are IndexOutOfBoundsException; nothing else is thrown but what {@link Candidates} throws.
+ */
+public interface EvictionPolicy {
+    /** No slot. */
+    int NONE = -1;
+
+    /** Its name in configuration and benchmarks. */
+    String name();
+
+    // ------------------------------------------------------------------------------------------------------- any
+    // thread
+
+    /** Notes a use of the block in {@code slot} at {@code nanos} of the pool's monotonic clock. */
+    void touch(int slot, long nanos);
+
+    /** The last use that {@link #touch} noted. */
+    long lastUse(int slot);
+
+    /** The last reference on {@code slot} was dropped. */
+    void released(int slot);
+
+    /** Tells what is known about a request; policies that don't learn from it ignore it. When too many wait to be heard, some are lost. */
+    void announce(Request request);
+
+    // ------------------------------------------------------------------------------------------------------- change
+    // lock
+
+    /** Whether a block named {@code block} is worth the place of the one that would go. Takes nothing from {@code candidates}. */
+    boolean admits(long block, Candidates candidates);
+
+    /**
+     * A block was stored; its time of storing is to be noted by {@link #touch} before.
+     *
+     * @param slot where
+     * @param block its name
+     * @param parent name of the block before it; {@code block} itself when it is the first of its chain
+     * @param leaf whether no cached block follows it
+     */
+    void stored(int slot, long block, long parent, boolean leaf);
+
+    /** The sealed block in {@code slot} has become a leaf. */
+    void leaf(int slot);
+
+    /**
+     * Chooses the block that goes, by {@link Candidates#startEviction}, and forgets that it is in the slot.
+     *
+     * @return the slot, or {@link #NONE} when every block is leased
+     */
+    int evict(Candidates candidates);
+
+    /** The block in {@code slot} has gone in another way. */
+    void removed(int slot);
+
+    /** What keeping the block in {@code slot} is worth: more is better. */
+    double score(int slot);
+
+    /** What a block that is not stored would be worth, in the same unit. */
+    double worth(long block);
+}
