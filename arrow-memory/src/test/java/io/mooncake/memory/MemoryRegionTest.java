@@ -3,7 +3,7 @@ package io.mooncake.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
@@ -35,7 +35,7 @@ class MemoryRegionTest {
 
     @Test
     void allocateShared_blocksOfAPool_showTheirGenerationToOtherMappings() {
-        assumeThat(NativeBridge.available()).as("native bridge").isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         KvIdentity identity = Pools.identity(ReuseMode.EXACT);
         try (MemoryRegion region = MemoryRegion.allocateShared((1 << 20) + 1, folder)) {
             assertThat(region.bytes()).isEqualTo((1 << 20) + 4096);
