@@ -3,11 +3,13 @@ package io.mooncake.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.gpu.HostGpuMemory;
+import io.mooncake.natives.NativeBridge;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -431,8 +433,7 @@ class MemoryPoolTest {
 
     @Test
     void create_sharedFolder_putsTheRegionInAFile() throws Exception {
-        org.assertj.core.api.Assumptions.assumeThat(io.mooncake.natives.NativeBridge.available())
-                .isTrue();
+        assumeTrue(NativeBridge.available(), "native bridge");
         MemoryPoolOptions options = MemoryPoolOptions.of(0, MIB, null, 0).withSharedFolder(folder);
         try (MemoryPool pool = MemoryPool.create(options)) {
             assertThat(pool.region().sharedFile().path()).hasParentRaw(folder);

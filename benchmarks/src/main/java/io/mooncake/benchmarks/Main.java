@@ -2,6 +2,7 @@
 package io.mooncake.benchmarks;
 
 import io.mooncake.base.ByteSize;
+import io.mooncake.benchmarks.memory.MemoryBench;
 import io.mooncake.benchmarks.transfer.MessagesBench;
 import io.mooncake.benchmarks.transfer.TransferBench;
 import io.mooncake.examples.cli.Home;
@@ -33,7 +34,8 @@ import picocli.CommandLine.Spec;
         description = "Measures one thing, prints a table and writes JSON. A missed target is a result, not a failure.",
         mixinStandardHelpOptions = true)
 public final class Main implements Callable<Integer> {
-    private static final List<Bench> BENCHES = List.of(new E2eBench(), new TransferBench(), new MessagesBench());
+    private static final List<Bench> BENCHES =
+            List.of(new E2eBench(), new TransferBench(), new MessagesBench(), new MemoryBench());
 
     private static final long MAX_SIZE = 64L << 20;
 

@@ -22,7 +22,8 @@ final class MainTest {
     void run_unknownBenchmark_exitsTwoWithTheList() {
         assertThat(run("e3e")).isEqualTo(2);
         assertThat(err.toString())
-                .contains("Unknown benchmark: e3e (expected: e2e, ignite-messages, transfer); did you mean e2e?");
+                .contains(
+                        "Unknown benchmark: e3e (expected: e2e, ignite-messages, memory, transfer); did you mean e2e?");
     }
 
     @Test

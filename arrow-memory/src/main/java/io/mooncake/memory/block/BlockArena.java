@@ -43,6 +43,7 @@ public final class BlockArena {
     private final String name;
     private final long baseAddress;
     private final long unitBytes;
+    private final int unitShift;
     private final long chunkBytes;
     private final int chunks;
     private final int chunkShift;
@@ -82,6 +83,7 @@ public final class BlockArena {
             unit *= 2;
         }
         unitBytes = unit;
+        unitShift = Long.numberOfTrailingZeros(unit);
         chunks = (int) (bytes / chunkBytes);
         int unitsShift = Long.numberOfTrailingZeros(chunkBytes / unitBytes);
         chunkShift = Math.max(MIN_CHUNK_SHIFT, unitsShift);
@@ -112,7 +114,7 @@ public final class BlockArena {
         if (bytes < 1 || bytes > capacityBytes()) {
             throw MooncakeException.invalid("size", bytes, "1.." + capacityBytes() + " in " + name);
         }
-        long units = (bytes + unitBytes - 1) / unitBytes;
+        long units = (bytes + unitBytes - 1) >>> unitShift;
         int sizeClass = SizeClasses.classOf(units);
         if (sizeClass > maxClass) {
             return allocateRun((int) ((bytes + chunkBytes - 1) / chunkBytes));
