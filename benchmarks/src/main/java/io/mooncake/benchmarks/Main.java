@@ -3,6 +3,7 @@ package io.mooncake.benchmarks;
 
 import io.mooncake.base.ByteSize;
 import io.mooncake.benchmarks.memory.MemoryBench;
+import io.mooncake.benchmarks.ssd.SsdBench;
 import io.mooncake.benchmarks.transfer.MessagesBench;
 import io.mooncake.benchmarks.transfer.TransferBench;
 import io.mooncake.examples.cli.Home;
@@ -35,7 +36,7 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true)
 public final class Main implements Callable<Integer> {
     private static final List<Bench> BENCHES =
-            List.of(new E2eBench(), new TransferBench(), new MessagesBench(), new MemoryBench());
+            List.of(new E2eBench(), new TransferBench(), new MessagesBench(), new MemoryBench(), new SsdBench());
 
     private static final long MAX_SIZE = 64L << 20;
 

@@ -5,16 +5,24 @@ import io.mooncake.base.Deadline;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Operations that wait for an I/O thread: reads first, but every fourth time a write, so that neither waits for ever. Bounded; full queues
- * refuse or let wait.
+ * refuse or let wait. Each operation wakes one thread.
  */
 final class IoQueue {
     private static final int WRITE_TURN = 4;
 
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition work = lock.newCondition();
+    private final Condition readRoom = lock.newCondition();
+    private final Condition writeRoom = lock.newCondition();
+    private final Condition writesOver = lock.newCondition();
     private final int capacity;
+    // All guarded by the lock.
     private final ArrayDeque<SsdTicket> reads;
     private final ArrayDeque<SsdTicket> writes;
     private int turn;
@@ -31,77 +39,119 @@ final class IoQueue {
     }
 
     /** Adds an operation; false when its queue is full still at the deadline (null: at once), or closed. */
-    synchronized boolean offer(SsdTicket ticket, @Nullable Deadline deadline) {
+    boolean offer(SsdTicket ticket, @Nullable Deadline deadline) {
         ArrayDeque<SsdTicket> queue = ticket.write ? writes : reads;
-        while (queue.size() == capacity && !closed) {
-            long millis = deadline == null ? 0 : deadline.remainingMillis();
-            if (millis == 0 || !sleep(millis)) {
+        Condition room = ticket.write ? writeRoom : readRoom;
+        lock.lock();
+        try {
+            while (queue.size() == capacity && !closed) {
+                if (deadline == null || !await(room, deadline)) {
+                    return false;
+                }
+            }
+            if (closed) {
                 return false;
             }
+            queue.add(ticket);
+            work.signal();
+            return true;
+        } finally {
+            lock.unlock();
         }
-        if (closed) {
-            return false;
-        }
-        queue.add(ticket);
-        notifyAll();
-        return true;
     }
 
     /** The next operation; null when closed and nothing is left. */
-    synchronized @Nullable SsdTicket take() {
-        while (reads.isEmpty() && writes.isEmpty()) {
-            if (closed) {
-                return null;
+    @Nullable
+    SsdTicket take() {
+        lock.lock();
+        try {
+            while (reads.isEmpty() && writes.isEmpty()) {
+                if (closed) {
+                    return null;
+                }
+                work.awaitUninterruptibly();
             }
-            sleep(0);
+            turn++;
+            boolean write = reads.isEmpty() || (!writes.isEmpty() && turn % WRITE_TURN == 0);
+            writing += write ? 1 : 0;
+            (write ? writeRoom : readRoom).signal();
+            return write ? writes.remove() : reads.remove();
+        } finally {
+            lock.unlock();
         }
-        turn++;
-        boolean write = reads.isEmpty() || (!writes.isEmpty() && turn % WRITE_TURN == 0);
-        SsdTicket ticket = write ? writes.remove() : reads.remove();
-        writing += write ? 1 : 0;
-        notifyAll();
-        return ticket;
     }
 
     /** A write that was taken is over. */
-    synchronized void writeOver() {
-        writing--;
-        notifyAll();
+    void writeOver() {
+        lock.lock();
+        try {
+            writing--;
+            tellWritesOver();
+        } finally {
+            lock.unlock();
+        }
     }
 
-    /** Waits until no write is left that was asked for before; false when the deadline passed. */
-    synchronized boolean awaitWrites(Deadline deadline) {
-        while (!writes.isEmpty() || writing > 0) {
-            long millis = deadline.remainingMillis();
-            if (millis == 0 || !sleep(millis)) {
-                return false;
-            }
+    private void tellWritesOver() {
+        if (writes.isEmpty() && writing == 0) {
+            writesOver.signalAll();
         }
-        return true;
+    }
+
+    /** Waits until no write is left; false when the deadline passed. */
+    boolean awaitWrites(Deadline deadline) {
+        lock.lock();
+        try {
+            while (!writes.isEmpty() || writing > 0) {
+                if (!await(writesOver, deadline)) {
+                    return false;
+                }
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Takes everything that waits. */
-    synchronized List<SsdTicket> drain() {
-        List<SsdTicket> all = new ArrayList<>(reads);
-        all.addAll(writes);
-        reads.clear();
-        writes.clear();
-        notifyAll();
-        return all;
+    List<SsdTicket> drain() {
+        lock.lock();
+        try {
+            List<SsdTicket> all = new ArrayList<>(reads);
+            all.addAll(writes);
+            reads.clear();
+            writes.clear();
+            readRoom.signalAll();
+            writeRoom.signalAll();
+            tellWritesOver();
+            return all;
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Lets nothing in any more. */
-    synchronized void close() {
-        closed = true;
-        notifyAll();
+    void close() {
+        lock.lock();
+        try {
+            closed = true;
+            work.signalAll();
+            readRoom.signalAll();
+            writeRoom.signalAll();
+        } finally {
+            lock.unlock();
+        }
     }
 
-    private boolean sleep(long millis) {
+    private static boolean await(Condition condition, Deadline deadline) {
+        long nanos = deadline.remainingNanos();
+        if (nanos == 0) {
+            return false;
+        }
         try {
-            wait(millis);
-            return true;
+            // Whoever woke too early, or too late, looks again.
+            return condition.awaitNanos(nanos) > Long.MIN_VALUE;
         } catch (InterruptedException e) {
-            // I/O threads are never interrupted: a file channel would close.
             Thread.currentThread().interrupt();
             return false;
         }

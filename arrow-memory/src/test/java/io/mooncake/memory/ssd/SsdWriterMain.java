@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A process that writes to a store until it is killed, and says what it may rely on: {@code SYNCED n} when record n is synced, {@code REMOVING n}
+ * before it is removed.
+ *
+ * <p>Arguments: {@code load FOLDER FIRST SEED}, under load; or {@code point FOLDER NUMBER APPEND STEP}: puts records one by one, and stops for
+ * good in the last one, before the STEP-th thing that it does to the device (a write counts twice: half of it, and all).
+ */
+public final class SsdWriterMain {
+    static final int RECORD = 64 << 10;
+    static final int SLOTS = 48;
+    private static final int WRITERS = 2;
+
+    private static final PrintStream OUT =
+            new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true);
+
+    private SsdWriterMain() {}
+
+    static SsdSettings settings(Path folder) {
+        return Records.settings(folder, RECORD, SLOTS)
+                .ioThreads(2)
+                .commitMillis(1)
+                .build();
+    }
+
+    /** A line that arrives whole or not at all. */
+    private static void say(String line) {
+        byte[] bytes = (line + "\n").getBytes(StandardCharsets.UTF_8);
+        synchronized (OUT) {
+            OUT.write(bytes, 0, bytes.length);
+            OUT.flush();
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Path folder = Path.of(arguments[1]);
+        if (arguments[0].equals("load")) {
+            load(folder, Long.parseLong(arguments[2]), new SplittableRandom(Long.parseLong(arguments[3])));
+        } else {
+            point(
+                    folder,
+                    Long.parseLong(arguments[2]),
+                    Boolean.parseBoolean(arguments[3]),
+                    Integer.parseInt(arguments[4]));
+        }
+    }
+
+    private static void load(Path folder, long first, SplittableRandom random) throws InterruptedException {
+        SsdStore store = SsdStore.open(settings(folder));
+        ArrayDeque<Long> there = new ArrayDeque<>();
+        store.forEach((key, generation) -> there.add(Records.number(key)));
+        AtomicLong next = new AtomicLong(first);
+        say("OPEN");
+        Thread[] writers = new Thread[WRITERS];
+        for (int i = 0; i < WRITERS; i++) {
+            SplittableRandom own = random.split();
+            writers[i] = new Thread(() -> {
+                while (true) {
+                    write(store, there, next.getAndIncrement(), own);
+                }
+            });
+            writers[i].start();
+        }
+        for (Thread writer : writers) {
+            writer.join();
+        }
+    }
+
+    private static void write(SsdStore store, ArrayDeque<Long> there, long number, SplittableRandom random) {
+        while (true) {
+            boolean synced = random.nextInt(4) != 0;
+            SsdOutcome outcome = Records.put(store, number, synced ? SsdTicket.Until.SYNCED : SsdTicket.Until.STORED);
+            if (outcome != SsdOutcome.FULL) {
+                if (outcome == SsdOutcome.SYNCED) {
+                    say("SYNCED " + number);
+                }
+                synchronized (there) {
+                    there.add(number);
+                }
+                return;
+            }
+            Long victim;
+            synchronized (there) {
+                victim = there.poll();
+            }
+            if (victim != null) {
+                say("REMOVING " + victim);
+                store.remove(Records.key(victim));
+                store.flush(Records.soon());
+            }
+        }
+    }
+
+    private static void point(Path folder, long number, boolean append, int step) {
+        StoppingDevice device = new StoppingDevice(FileDevice.open(settings(folder)));
+        SsdStore store = SsdStore.open(settings(folder), device, System::nanoTime, SsdChecks.ALL);
+        if (append) {
+            // The first commit after opening writes the index anew, the second one adds to it.
+            Records.putSynced(store, number++);
+        }
+        device.left.set(step);
+        Records.putSynced(store, number);
+        device.left.set(Integer.MAX_VALUE);
+        say("DONE");
+    }
+
+    /** Stops the process, as far as the device is concerned, before it does a certain thing. */
+    private static final class StoppingDevice implements SsdDevice {
+        private final SsdDevice device;
+        private final AtomicInteger left = new AtomicInteger(Integer.MAX_VALUE);
+
+        StoppingDevice(SsdDevice device) {
+            this.device = device;
+        }
+
+        private void step(String what) {
+            if (left.get() != Integer.MAX_VALUE && left.getAndDecrement() == 0) {
+                say("AT " + what);
+                while (true) {
+                    java.util.concurrent.locks.LockSupport.park();
+                }
+            }
+        }
+
+        @Override
+        public List<String> names() throws IOException {
+            return device.names();
+        }
+
+        @Override
+        public SsdFile open(String name) throws IOException {
+            return new StoppingFile(name, device.open(name));
+        }
+
+        @Override
+        public SsdFile create(String name, long bytes) throws IOException {
+            step("create " + name);
+            SsdFile file = device.create(name, bytes);
+            step("created " + name);
+            return new StoppingFile(name, file);
+        }
+
+        @Override
+        public void delete(String name) throws IOException {
+            device.delete(name);
+        }
+
+        @Override
+        public boolean hasRoom(long bytes) throws IOException {
+            return device.hasRoom(bytes);
+        }
+
+        @Override
+        public boolean direct() {
+            return device.direct();
+        }
+
+        @Override
+        public void close() {
+            device.close();
+        }
+
+        private final class StoppingFile implements SsdFile {
+            private final String name;
+            private final SsdFile file;
+
+            StoppingFile(String name, SsdFile file) {
+                this.name = name;
+                this.file = file;
+            }
+
+            @Override
+            public long bytes() throws IOException {
+                return file.bytes();
+            }
+
+            @Override
+            public int read(ByteBuffer to, long offset) throws IOException {
+                return file.read(to, offset);
+            }
+
+            @Override
+            public int write(ByteBuffer from, long offset) throws IOException {
+                step("write " + name + " " + offset);
+                int half = from.remaining() / 2 & -SsdSettings.ALIGNMENT;
+                if (half > 0) {
+                    file.write(from.duplicate().limit(from.position() + half), offset);
+                    step("half written " + name + " " + offset);
+                }
+                return file.write(from, offset);
+            }
+
+            @Override
+            public void sync() throws IOException {
+                step("sync " + name);
+                file.sync();
+                step("synced " + name);
+            }
+
+            @Override
+            public void close() {
+                file.close();
+            }
+        }
+    }
+}

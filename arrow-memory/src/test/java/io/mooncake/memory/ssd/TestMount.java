@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+
+/** A file system of a test's own; only root can mount one, others skip the test. */
+final class TestMount implements AutoCloseable {
+    private final Path folder;
+
+    private TestMount(Path folder) {
+        this.folder = folder;
+    }
+
+    static TestMount of(Path parent, String type, String options) throws IOException {
+        Path folder = Files.createDirectory(parent.resolve(type));
+        String said = run("mount", "-t", type, "-o", options, type, folder.toString());
+        if (said != null) {
+            abort("SKIPPED: NO SMALL FILE SYSTEM WAS TESTED. mount -t " + type + ": " + said);
+        }
+        return new TestMount(folder);
+    }
+
+    Path folder() {
+        return folder;
+    }
+
+    void remount(String options) {
+        String said = run("mount", "-o", "remount," + options, folder.toString());
+        if (said != null) {
+            throw new AssertionError("remount " + options + ": " + said);
+        }
+    }
+
+    /** Null when it worked, else what it said. */
+    private static String run(String... command) {
+        try {
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
+            String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            return process.waitFor(20, TimeUnit.SECONDS) && process.exitValue() == 0 ? null : said + " ";
+        } catch (IOException e) {
+            return e.getMessage();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return "interrupted";
+        }
+    }
+
+    @Override
+    public void close() {
+        String said = run("umount", folder.toString());
+        if (said != null) {
+            run("umount", "-l", folder.toString());
+            throw new AssertionError("umount: " + said);
+        }
+    }
+}
