@@ -26,6 +26,9 @@ final class Committer implements Runnable {
         /** A sync or a write of the index failed. */
         void commitFailed(IOException failure);
 
+        /** Something that must not happen did. */
+        void defect(Throwable cause);
+
         /** One worked. */
         void committed();
     }
@@ -165,15 +168,24 @@ final class Committer implements Runnable {
         boolean last = false;
         while (!last) {
             last = awaitWork();
-            if (broken) {
-                repair();
+            try {
+                turn();
+            } catch (RuntimeException | Error e) {
+                segments.defect(e);
+                failed(new IOException(e));
             }
-            if (!broken && groupCount > 0) {
-                commit();
-            }
-            if (takeCheck()) {
-                checkIndex();
-            }
+        }
+    }
+
+    private void turn() {
+        if (broken) {
+            repair();
+        }
+        if (!broken && groupCount > 0) {
+            commit();
+        }
+        if (takeCheck()) {
+            checkIndex();
         }
     }
 

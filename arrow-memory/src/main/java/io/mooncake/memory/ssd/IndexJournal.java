@@ -247,6 +247,10 @@ final class IndexJournal implements AutoCloseable {
         buffer.clear().limit(buffered * IndexDescriptor.PAGE_BYTES);
         DeviceIo.write(file(current), buffer, nextPage * IndexDescriptor.PAGE_BYTES);
         buffer.clear();
+        if (pageBegun) {
+            // The page in the making moves to the start with all that is in it; its number stays right.
+            buffer.put(0, buffer, buffered * IndexDescriptor.PAGE_BYTES, IndexDescriptor.PAGE_BYTES);
+        }
         nextPage += buffered;
         buffered = 0;
     }

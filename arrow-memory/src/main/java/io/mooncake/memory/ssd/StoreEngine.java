@@ -246,6 +246,12 @@ final class StoreEngine {
         }
 
         @Override
+        public void defect(Throwable cause) {
+            LOG.error("defect in the SSD store", cause);
+            disable("defect: " + cause);
+        }
+
+        @Override
         public void committed() {
             writeWorked();
         }
