@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.benchmarks.ssd;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.benchmarks.Bench;
 import io.mooncake.examples.cli.Home;
 import io.mooncake.examples.cli.Terminal;
@@ -186,15 +187,22 @@ public final class SsdBench implements Bench {
             blocks.write(0);
             blocks.flush();
         }
+        try (SsdStore store = SsdStore.open(settings)) {
+            // The first commit after a start writes the index anew, which is what a node finds after its second one.
+            store.remove(StoreRuns.key(0));
+            if (!store.flush(Deadline.ofMillis(60_000))) {
+                throw new IOException("no commit within a minute");
+            }
+        }
         List<Double> millis = new ArrayList<>();
         for (int run = 0; run < runs; run++) {
             terminal.progress("recovery", run, runs, "");
             long start = System.nanoTime();
             try (SsdStore store = SsdStore.open(settings)) {
                 millis.add((System.nanoTime() - start) / 1e6);
-                if (store.statistics().records() != INDEX_BLOCKS) {
+                if (store.statistics().records() != INDEX_BLOCKS - 1) {
                     throw new IOException(
-                            "records: " + store.statistics().records() + " (expected: " + INDEX_BLOCKS + ")");
+                            "records: " + store.statistics().records() + " (expected: " + (INDEX_BLOCKS - 1) + ")");
                 }
             }
         }
