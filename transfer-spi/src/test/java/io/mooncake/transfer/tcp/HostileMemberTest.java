@@ -25,11 +25,14 @@ import org.junit.jupiter.api.Test;
 /** One that knows the secret and breaks the protocol: its connection ends, nobody else's does. */
 final class HostileMemberTest {
     private static final String SECRET = "the secret of the test cluster";
-    private final UUID self = UUID.randomUUID();
+    /** Who sends more nonsense than this within a second is kept out. */
+    private static final int ROUNDS_A_LIFE = 500;
+
     private final CRC32C crc = new CRC32C();
-    private final PeerSockets sockets = new PeerSockets(ClusterKey.ofSecret(SECRET), self, true, new Counters());
+    private PeerSockets sockets;
     private final ByteBuffer memory = ByteBuffer.allocateDirect(1 << 20);
     private TransferEngine owner;
+    private int region;
     private RemoteHandle handle;
 
     @BeforeEach
@@ -37,8 +40,15 @@ final class HostileMemberTest {
         owner = TransferEngine.start(TransferEngineConfig.of("127.0.0.1", SECRET));
         java.lang.reflect.Field address = java.nio.Buffer.class.getDeclaredField("address");
         address.setAccessible(true);
-        int region = owner.registerMemory((long) address.get(memory), memory.capacity(), (o, l, g) -> true);
-        handle = owner.issueHandle(self, region, 1, 0, 1000, false, Duration.ofSeconds(20));
+        region = owner.registerMemory((long) address.get(memory), memory.capacity(), (o, l, g) -> true);
+        beMember();
+    }
+
+    /** A member that nothing is held against yet, with a handle of its own. */
+    private void beMember() {
+        UUID self = UUID.randomUUID();
+        sockets = new PeerSockets(ClusterKey.ofSecret(SECRET), self, true, new Counters());
+        handle = owner.issueHandle(self, region, 1, 0, 1000, false, Duration.ofSeconds(60));
     }
 
     @AfterEach
@@ -104,6 +114,10 @@ final class HostileMemberTest {
         Random random = new Random(seed);
         int rounds = Boolean.getBoolean("mooncake.long") ? 5000 : 150;
         for (int i = 0; i < rounds; i++) {
+            if (i % ROUNDS_A_LIFE == 0) {
+                sockets.close();
+                beMember();
+            }
             byte[] bytes = request(1).array().clone();
             for (int flips = 1 + random.nextInt(5); flips > 0; flips--) {
                 bytes[random.nextInt(100)] ^= (byte) (1 + random.nextInt(255));
