@@ -5,7 +5,8 @@ import io.mooncake.base.Deadline;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Small messages between engines over ZeroMQ: requests with replies, and published events. Peers prove that they know the cluster's
+ * Small messages between engines over ZeroMQ: requests with replies, work notices that one side pushes and the other pulls, and published
+ * events; over TCP, over Unix domain sockets within a machine, and within the process to the engine itself. Peers prove that they know the cluster's
  * secret before a byte of theirs is interpreted. Payloads are opaque byte arrays of at most {@link #MAX_PAYLOAD_BYTES}; no object is ever
  * deserialised.
  */
@@ -26,6 +27,28 @@ public interface ControlPlane {
      *     incarnation answers
      */
     CompletionStage<byte[]> request(PeerAddress peer, String service, byte[] payload, Deadline deadline);
+
+    /**
+     * Pushes a work notice into {@code queue} (1..32 ASCII characters) of {@code peer}. Nobody answers: notices that were under way when the
+     * connection or the peer ended are lost, and none comes twice. They are taken in order, and handled several at a time.
+     *
+     * @return completed when the connection has taken it, which it does not while the peer is behind; exceptionally with DEADLINE_EXCEEDED
+     *     when it had not by then, PEER_UNREACHABLE, PEER_REFUSED, STALE, or EXHAUSTED when too many wait already
+     */
+    CompletionStage<Void> push(PeerAddress peer, String queue, byte[] payload, Deadline deadline);
+
+    /**
+     * Registers who takes the notices that peers push into {@code queue}, once a name. Called on control threads, several at a time; when it
+     * is slow, peers wait. What it throws is counted and logged here.
+     */
+    void pull(String queue, WorkHandler handler);
+
+    /** Takes work notices. */
+    @FunctionalInterface
+    interface WorkHandler {
+        /** @param from incarnation of the engine that pushed it, authenticated */
+        void handle(java.util.UUID from, byte[] payload);
+    }
 
     /** Publishes {@code payload} to every subscriber of {@code topic} (1..32 ASCII characters). Lossy for slow subscribers: number your events. */
     void publish(String topic, byte[] payload);

@@ -19,6 +19,7 @@ import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.metadata.EngineRecord;
 import io.mooncake.transfer.metadata.MetadataStore;
 import io.mooncake.transfer.tcp.GonePeers;
+import io.mooncake.transfer.tcp.LocalSockets;
 import io.mooncake.transfer.tcp.PeerAcceptor;
 import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.Plane;
@@ -91,7 +92,12 @@ final class LocalTransferEngine implements TransferEngine {
         UUID incarnation = UUID.randomUUID();
         this.leases = new LeaseTable(capabilities, regions, counters, config.maxLeaseMillis());
         this.sockets = new PeerSockets(
-                ClusterKey.ofSecret(config.secret()), incarnation, checks.incarnation(), counters, config.tls());
+                ClusterKey.ofSecret(config.secret()),
+                incarnation,
+                checks.incarnation(),
+                counters,
+                config.tls(),
+                new LocalSockets(LocalSockets.defaultFolder(), incarnation));
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
         this.leaseClient = new LeaseClient(control);
         this.tcp = new TcpTransport(
@@ -123,9 +129,9 @@ final class LocalTransferEngine implements TransferEngine {
 
     private PeerAddress listen(UUID incarnation) {
         List<Integer> ports = new ArrayList<>();
-        ports.add(listen(ports, Plane.DATA, tcp::serve));
-        ports.add(listen(ports, Plane.CONTROL, control.requests()));
-        ports.add(listen(ports, Plane.EVENT, control.subscribers()));
+        ports.add(listen(ports, Plane.DATA, Map.of(Plane.DATA, tcp::serve)));
+        ports.add(listen(ports, Plane.CONTROL, control.served(Plane.CONTROL, Plane.WORK)));
+        ports.add(listen(ports, Plane.EVENT, control.served(Plane.EVENT)));
         return new PeerAddress(
                 incarnation, config.advertisedHost(), ports.get(0), ports.get(1), ports.get(2), config.rails());
     }
@@ -147,13 +153,13 @@ final class LocalTransferEngine implements TransferEngine {
         return addresses;
     }
 
-    private int listen(List<Integer> used, Plane plane, PeerAcceptor.Handler handler) {
+    private int listen(List<Integer> used, Plane plane, Map<Plane, PeerAcceptor.Handler> handlers) {
         List<String> hosts = new ArrayList<>();
         hosts.add(config.bindHost());
         if (plane == Plane.DATA) {
             hosts.addAll(config.rails());
         }
-        return sockets.listen(hosts, config.portFrom(), config.portTo(), used, plane, handler);
+        return sockets.listen(hosts, config.portFrom(), config.portTo(), used, plane, handlers);
     }
 
     /** Makes the engine known under {@code name} in {@code store}, which closes with it. */

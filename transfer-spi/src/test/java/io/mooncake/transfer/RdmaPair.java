@@ -130,6 +130,16 @@ final class RdmaPair implements AutoCloseable {
             }
 
             @Override
+            public CompletionStage<Void> push(PeerAddress peer, String queue, byte[] payload, Deadline deadline) {
+                throw new UnsupportedOperationException(queue);
+            }
+
+            @Override
+            public void pull(String queue, WorkHandler handler) {
+                throw new UnsupportedOperationException(queue);
+            }
+
+            @Override
             public void publish(String topic, byte[] payload) {
                 throw new UnsupportedOperationException(topic);
             }

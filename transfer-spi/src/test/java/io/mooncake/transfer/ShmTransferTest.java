@@ -144,49 +144,6 @@ final class ShmTransferTest extends TransferContract {
                         soon())[0];
     }
 
-    /** No byte on the heap of who reads or writes, once it is warm. */
-    @Test
-    void steadyState_readsAndWrites_allocateNothing() {
-        com.sun.management.ThreadMXBean threads =
-                (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();
-        leases.put(1, 0, 64 << 10, 16 << 10);
-        long[] addresses = {readerMemory.address};
-        long[] sizes = {64 << 10};
-        TransferStatus[] statuses = new TransferStatus[1];
-        RemoteHandle[] readable = {handle(0, 64 << 10, false)};
-        RemoteHandle[] writable = {handle(1 << 20, 64 << 10, true)};
-        long deadline = System.nanoTime() + Duration.ofSeconds(60).toNanos();
-        long self = Thread.currentThread().getId();
-        PeerAddress peer = owner.address();
-        try (RemoteLease lease = lease(1)) {
-            PreparedRead prepared =
-                    reader.prepareRead(lease, List.of(new TransferEngine.ReadRequest(0, readerMemory.address)));
-            long before = 0;
-            int calls = 3000;
-            int warmUp = 15_000;
-            for (int i = 0; i < warmUp + calls; i++) {
-                if (i == warmUp) {
-                    before = threads.getThreadAllocatedBytes(self);
-                }
-                prepared.run(statuses, deadline);
-                assertCompleted(statuses[0]);
-                reader.batchTransferSyncRead(peer, addresses, readable, sizes, statuses, deadline);
-                assertCompleted(statuses[0]);
-                reader.batchTransferSyncWrite(peer, addresses, writable, sizes, statuses, deadline);
-                assertCompleted(statuses[0]);
-            }
-            // What the JVM itself puts on this thread's account now and then is no object a call.
-            assertThat((threads.getThreadAllocatedBytes(self) - before) / calls).isZero();
-        }
-        assertThat(reader.statistics().writtenTcp()).isZero();
-    }
-
-    private static void assertCompleted(TransferStatus status) {
-        if (status != TransferStatus.COMPLETED) {
-            throw new AssertionError(status);
-        }
-    }
-
     @Test
     void batchTransferSyncWrite_moreThreadsThanRequests_allArrive() throws InterruptedException {
         AtomicInteger failed = new AtomicInteger();

@@ -49,6 +49,16 @@ class FeedServiceTest {
         }
 
         @Override
+        public CompletionStage<Void> push(PeerAddress peer, String queue, byte[] payload, Deadline deadline) {
+            throw new UnsupportedOperationException(queue);
+        }
+
+        @Override
+        public void pull(String queue, WorkHandler handler) {
+            throw new UnsupportedOperationException(queue);
+        }
+
+        @Override
         public void publish(String topic, byte[] payload) {
             if (!cut) {
                 subscribers.forEach(subscriber -> subscriber.onEvent(payload));

@@ -16,13 +16,13 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *  0  magic "MKC1"                                        4 B
  *  4  version                                             u8
- *  5  type (1 request, 2 reply, 3 error, 4 event)         u8
+ *  5  type (1 request, 2 reply, 3 error, 4 event, 5 work) u8
  *  6  error (0 none, 1 refused, 2 stale, 3 busy)          u8
  *  7  bytes of the name                                   u8
  *  8  correlation, chosen by the asking side              i64
  * 16  sender's incarnation                            2 x i64
  * 32  target's incarnation, zero in events            2 x i64
- * 48  name of the service or topic, ASCII, zero-padded   32 B
+ * 48  name of the service, topic or queue, ASCII, zero-padded   32 B
  * 80  payload bytes                                       i32
  * 84  CRC32C of 0..84 and the payload                     i32
  * 88  payload; of an error: UTF-8 text
@@ -41,6 +41,7 @@ final class ControlFrameDescriptor {
     static final int REPLY = 2;
     static final int ERROR = 3;
     static final int EVENT = 4;
+    static final int WORK = 5;
 
     static final int NONE = 0;
     static final int REFUSED = 1;
@@ -91,7 +92,7 @@ final class ControlFrameDescriptor {
         if (from.getInt(0) != MAGIC
                 || from.get(4) != VERSION
                 || type < REQUEST
-                || type > EVENT
+                || type > WORK
                 || error < NONE
                 || error > BUSY
                 || nameBytes < 1

@@ -29,7 +29,9 @@ final class EventClient implements ControlLoop.Actor {
     private final Connector connector;
     private final PeerAddress peer;
     private final boolean checkIncarnation;
+    private final @Nullable String here;
     private final ZMQ.Socket socket;
+    private boolean joined;
     private final List<EventSubscription> subscriptions = new ArrayList<>();
     private boolean connecting;
     private boolean closed;
@@ -38,7 +40,10 @@ final class EventClient implements ControlLoop.Actor {
     private long retryNanos = MIN_RETRY_NANOS;
     private @Nullable SocketChannel attached;
 
-    EventClient(ControlLoop loop, Connector connector, PeerAddress peer, boolean checkIncarnation) {
+    /** @param here the endpoint within this process, for the engine itself; else null */
+    EventClient(
+            ControlLoop loop, Connector connector, PeerAddress peer, boolean checkIncarnation, @Nullable String here) {
+        this.here = here;
         this.loop = loop;
         this.connector = connector;
         this.peer = peer;
@@ -65,7 +70,11 @@ final class EventClient implements ControlLoop.Actor {
 
     @Override
     public long turn(long nowNanos) {
-        if (attached != null || connecting || stale || closed) {
+        if (joined || connecting || stale || closed) {
+            return NEVER_MILLIS;
+        }
+        if (here != null) {
+            joined = socket.connect(here);
             return NEVER_MILLIS;
         }
         long left = retryAtNanos - nowNanos;
@@ -87,6 +96,7 @@ final class EventClient implements ControlLoop.Actor {
             try {
                 ZmqAttachment.attach(socket, channel, peer.encode());
                 attached = channel;
+                joined = true;
                 retryNanos = MIN_RETRY_NANOS;
                 return;
             } catch (IOException e) {
@@ -100,6 +110,7 @@ final class EventClient implements ControlLoop.Actor {
     private void disconnected(SocketChannel channel) {
         if (attached == channel) {
             attached = null;
+            joined = false;
             retryLater();
         }
     }

@@ -65,7 +65,11 @@ final class RequestClient implements ControlLoop.Actor {
     private final Connector connector;
     private final PeerAddress peer;
     private final boolean checkIncarnation;
+    private final @Nullable String here;
     private ZMQ.Socket socket;
+    /** Whether a connection is there, or the pipe within the process. */
+    private boolean joined;
+
     private final Map<Long, Pending> outstanding = new HashMap<>();
     private final PriorityQueue<Pending> byDeadline =
             new PriorityQueue<>((a, b) -> Long.signum(a.deadlineNanos - b.deadlineNanos));
@@ -87,7 +91,10 @@ final class RequestClient implements ControlLoop.Actor {
 
     private long resumedNanos = heardNanos;
 
-    RequestClient(ControlLoop loop, Connector connector, PeerAddress peer, boolean checkIncarnation) {
+    /** @param here the endpoint within this process, for the engine itself; else null */
+    RequestClient(
+            ControlLoop loop, Connector connector, PeerAddress peer, boolean checkIncarnation, @Nullable String here) {
+        this.here = here;
         this.loop = loop;
         this.connector = connector;
         this.peer = peer;
@@ -108,7 +115,9 @@ final class RequestClient implements ControlLoop.Actor {
         outstanding.put(pending.correlation, pending);
         byDeadline.add(pending);
         outbox.add(pending);
-        if (attached == null && !connecting) {
+        if (here != null && !joined) {
+            joined = socket.connect(here);
+        } else if (!joined && !connecting) {
             connect(pending.deadlineNanos);
         }
         flush();
@@ -157,6 +166,7 @@ final class RequestClient implements ControlLoop.Actor {
         try {
             ZmqAttachment.attach(socket, channel, peer.encode());
             attached = channel;
+            joined = true;
             silent = 0;
             flush();
         } catch (IOException e) {
@@ -168,12 +178,13 @@ final class RequestClient implements ControlLoop.Actor {
     private void disconnected(SocketChannel channel) {
         if (attached == channel) {
             attached = null;
+            joined = false;
             failAll(MooncakeException.Code.PEER_UNREACHABLE, "the connection broke");
         }
     }
 
     private void flush() {
-        while (attached != null && !outbox.isEmpty()) {
+        while (joined && !outbox.isEmpty()) {
             Pending next = outbox.peek();
             if (outstanding.containsKey(next.correlation) && !socket.send(next.frame, ZMQ.DONTWAIT)) {
                 return;
@@ -187,7 +198,7 @@ final class RequestClient implements ControlLoop.Actor {
         ControlLoop.lastPart(from);
         Frame frame = ControlFrameDescriptor.decode(bytes);
         if (frame == null) {
-            if (attached != null) {
+            if (joined) {
                 giveUp("a frame was damaged");
             } else {
                 // Left from a connection that has ended; what waits has not been sent.
@@ -234,7 +245,7 @@ final class RequestClient implements ControlLoop.Actor {
     }
 
     private long pauseMillis(long nowNanos) {
-        if (attached != null && !outbox.isEmpty()) {
+        if (joined && !outbox.isEmpty()) {
             return 1;
         }
         Pending first = byDeadline.peek();
@@ -258,7 +269,7 @@ final class RequestClient implements ControlLoop.Actor {
             byDeadline.poll();
             outstanding.remove(first.correlation);
             outbox.remove(first);
-            boolean reachable = attached != null;
+            boolean reachable = joined;
             if (reachable && unheard(first, nowNanos)) {
                 silentSinceNanos = silent == 0 ? first.sentNanos : silentSinceNanos;
                 silentUntilNanos = nowNanos;
@@ -271,7 +282,7 @@ final class RequestClient implements ControlLoop.Actor {
             first = byDeadline.peek();
         }
         boolean silence = silent >= SILENT_REQUESTS && nowNanos - silentSinceNanos >= SILENCE_NANOS;
-        if (attached != null && (silence || (silent > 0 && outstanding.isEmpty()))) {
+        if (joined && (silence || (silent > 0 && outstanding.isEmpty()))) {
             giveUp("nothing was heard over the connection");
         }
     }
@@ -293,6 +304,7 @@ final class RequestClient implements ControlLoop.Actor {
     private void replaceSocket() {
         loop.close(socket);
         attached = null;
+        joined = false;
         silent = 0;
         socket = open();
     }
@@ -304,6 +316,7 @@ final class RequestClient implements ControlLoop.Actor {
         loop.remove(this);
         loop.close(socket);
         attached = null;
+        joined = false;
     }
 
     private void failAll(MooncakeException.Code code, String why) {

@@ -3,8 +3,13 @@ package io.mooncake.transfer.control;
 
 import io.mooncake.base.MooncakeException;
 import java.io.IOException;
+import java.lang.reflect.AccessibleObject;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import org.zeromq.ZMQ;
 import zmq.Options;
@@ -31,7 +36,13 @@ final class ZmqAttachment {
 
     private ZmqAttachment() {}
 
-    private record Methods(Method chooseIoThread, Method incSeqnum, Method launchChild, Method sendAttach) {
+    private record Methods(
+            Method chooseIoThread,
+            Method incSeqnum,
+            Method launchChild,
+            Method sendAttach,
+            Field options,
+            Field channel) {
         static Methods find() {
             try {
                 return new Methods(
@@ -39,16 +50,18 @@ final class ZmqAttachment {
                         open(Own.class.getDeclaredMethod("incSeqnum")),
                         open(Own.class.getDeclaredMethod("launchChild", Own.class)),
                         open(ZObject.class.getDeclaredMethod(
-                                "sendAttach", SessionBase.class, IEngine.class, boolean.class)));
+                                "sendAttach", SessionBase.class, IEngine.class, boolean.class)),
+                        open(Own.class.getDeclaredField("options")),
+                        open(StreamEngine.class.getDeclaredField("fd")));
             } catch (ReflectiveOperationException | RuntimeException e) {
                 throw new MooncakeException(
                         MooncakeException.Code.CONFIGURATION, "JeroMQ on the class path (expected: release 0.6.0)", e);
             }
         }
 
-        private static Method open(Method method) {
-            method.setAccessible(true);
-            return method;
+        private static <M extends AccessibleObject> M open(M member) {
+            member.setAccessible(true);
+            return member;
         }
     }
 
@@ -61,10 +74,10 @@ final class ZmqAttachment {
     /** From now on the channel is the socket's; {@code name} appears in its events. */
     static void attach(ZMQ.Socket socket, SocketChannel channel, String name) throws IOException {
         SocketBase base = socket.base();
-        Options options = options(base);
         channel.configureBlocking(false);
         try {
-            StreamEngine engine = new StreamEngine(channel, options, name);
+            Options options = (Options) METHODS.options.get(base);
+            StreamEngine engine = engine(channel, options, name);
             IOThread thread = (IOThread) METHODS.chooseIoThread.invoke(base, options.affinity);
             SessionBase session = Sockets.createSession(thread, false, base, options, null);
             METHODS.incSeqnum.invoke(session);
@@ -75,13 +88,19 @@ final class ZmqAttachment {
         }
     }
 
-    private static Options options(SocketBase base) {
-        try {
-            java.lang.reflect.Field field = Own.class.getDeclaredField("options");
-            field.setAccessible(true);
-            return (Options) field.get(base);
-        } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("JeroMQ's options", e);
+    /** Release 0.6.0 wants the addresses of a TCP connection, to show them; it works with any channel that can be polled. */
+    private static StreamEngine engine(SocketChannel channel, Options options, String name)
+            throws IOException, IllegalAccessException {
+        if (channel.getLocalAddress() instanceof InetSocketAddress) {
+            return new StreamEngine(channel, options, name);
+        }
+        try (ServerSocketChannel server = ServerSocketChannel.open()) {
+            server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            try (SocketChannel shown = SocketChannel.open(server.getLocalAddress())) {
+                StreamEngine engine = new StreamEngine(shown, options, name);
+                METHODS.channel.set(engine, channel);
+                return engine;
+            }
         }
     }
 }

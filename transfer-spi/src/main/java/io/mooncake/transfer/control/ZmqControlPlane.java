@@ -11,8 +11,10 @@ import io.mooncake.transfer.tcp.GonePeers;
 import io.mooncake.transfer.tcp.PeerAcceptor;
 import io.mooncake.transfer.tcp.PeerChannel;
 import io.mooncake.transfer.tcp.PeerSockets;
+import io.mooncake.transfer.tcp.Plane;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -26,12 +28,16 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
 /**
- * The control plane: a ROUTER that peers' DEALERs ask, and an XPUB that peers' SUBs listen to.
+ * The control plane: a ROUTER that peers' DEALERs ask, a PULL that peers' PUSHes fill, and an XPUB that peers' SUBs listen to. The engine itself
+ * reaches them by inproc endpoints.
  *
  * <p>One loop owns the sockets ({@link ControlLoop}); handlers and listeners run on a small pool. Futures complete on the loop's thread.
  * Every queue is bounded: outstanding requests a peer, handler tasks, bytes of events that wait to be published, messages a subscriber.
@@ -48,7 +54,15 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     /** Connections of one life of a member to each of the two ports; an engine needs one. */
     static final int MAX_CONNECTIONS = 16;
 
+    /** Notices that handlers have and have not finished: with so many nothing more is pulled until half of them are done. */
+    private static final int MAX_WORK = 256;
+
     private static final UUID NOBODY = new UUID(0, 0);
+    private static final String REQUESTS = "inproc://requests";
+    private static final String WORK = "inproc://work";
+    private static final String EVENTS = "inproc://events";
+    private static final Logger LOG = LoggerFactory.getLogger(ZmqControlPlane.class);
+    private static final long LOG_PAUSE_NANOS = 1_000_000_000L;
 
     private final UUID own;
     private final boolean checkIncarnation;
@@ -58,6 +72,9 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     private final ThreadPoolExecutor connectThreads;
     private final Connector connector;
     private final Map<String, RequestHandler> handlers = new ConcurrentHashMap<>();
+    private final Map<String, WorkHandler> workers = new ConcurrentHashMap<>();
+    private final LongAdder lostWork = new LongAdder();
+    private final AtomicLong lostLoggedNanos = new AtomicLong(System.nanoTime() - LOG_PAUSE_NANOS);
     private final AtomicLong correlations = new AtomicLong();
     private final AtomicLong publishBytes = new AtomicLong();
     private final Map<SocketChannel, Accepted> accepted = new ConcurrentHashMap<>();
@@ -66,7 +83,10 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     // Owned by the loop.
     private final Map<UUID, RequestClient> requestClients = new HashMap<>();
     private final Map<UUID, EventClient> eventClients = new HashMap<>();
+    private final Map<UUID, WorkClient> workClients = new HashMap<>();
+    private int workUnderWay;
     private ZMQ.@Nullable Socket router;
+    private ZMQ.@Nullable Socket puller;
     private ZMQ.@Nullable Socket publisher;
 
     public ZmqControlPlane(PeerSockets sockets, UUID own, GonePeers gone, boolean checkIncarnation) {
@@ -85,11 +105,15 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         this.connector = new Connector(loop, sockets, gone, connectThreads);
         loop.post(() -> {
             router = loop.open(SocketType.ROUTER, HIGH_WATER_MARK, this::asked, accepted::remove);
+            router.bind(REQUESTS);
+            puller = loop.open(SocketType.PULL, WorkClient.HIGH_WATER_MARK, this::pulled, accepted::remove);
+            puller.bind(WORK);
             publisher = loop.open(
                     SocketType.XPUB,
                     EVENT_HIGH_WATER_MARK,
                     (socket, first) -> ControlLoop.lastPart(socket),
                     accepted::remove);
+            publisher.bind(EVENTS);
         });
     }
 
@@ -108,40 +132,48 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         };
     }
 
-    private record Accepted(UUID peer, boolean events) {}
+    private record Accepted(UUID peer, Plane plane) {}
 
-    /** Takes the authenticated channels of the control port. */
-    public PeerAcceptor.Handler requests() {
-        return handler(false);
+    /** What takes the authenticated channels of a port, by the planes that it serves. */
+    public Map<Plane, PeerAcceptor.Handler> served(Plane... planes) {
+        Map<Plane, PeerAcceptor.Handler> handling = new EnumMap<>(Plane.class);
+        for (Plane plane : planes) {
+            handling.put(plane, handler(plane));
+        }
+        return handling;
     }
 
-    /** Takes the authenticated channels of the event port. */
-    public PeerAcceptor.Handler subscribers() {
-        return handler(true);
-    }
-
-    private PeerAcceptor.Handler handler(boolean events) {
+    private PeerAcceptor.Handler handler(Plane plane) {
         return new PeerAcceptor.Handler() {
             @Override
             public boolean admits(UUID peer) {
-                return hasRoom(peer, events);
+                return hasRoom(peer, plane);
             }
 
             @Override
             public void accepted(PeerChannel channel, UUID peer) {
-                accept(channel, peer, events);
+                accept(channel, peer, plane);
             }
         };
     }
 
-    private boolean hasRoom(UUID peer, boolean events) {
-        Accepted one = new Accepted(peer, events);
+    private ZMQ.@Nullable Socket socket(Plane plane) {
+        return switch (plane) {
+            case CONTROL -> router;
+            case WORK -> puller;
+            case EVENT -> publisher;
+            case DATA -> null;
+        };
+    }
+
+    private boolean hasRoom(UUID peer, Plane plane) {
+        Accepted one = new Accepted(peer, plane);
         // JeroMQ does not tell of those that end before their greeting.
         accepted.keySet().removeIf(channel -> !channel.isOpen());
         return accepted.values().stream().filter(one::equals).count() < MAX_CONNECTIONS;
     }
 
-    private void accept(PeerChannel stream, UUID peer, boolean events) {
+    private void accept(PeerChannel stream, UUID peer, Plane plane) {
         SocketChannel channel;
         try {
             channel = stream.handOver();
@@ -151,13 +183,13 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         }
         boolean posted = !gone.contains(peer)
                 && loop.post(() -> {
-                    ZMQ.Socket target = events ? publisher : router;
+                    ZMQ.Socket target = socket(plane);
                     try {
                         // Asked again: several may have been let in at once.
-                        if (target == null || gone.contains(peer) || !hasRoom(peer, events)) {
+                        if (target == null || gone.contains(peer) || !hasRoom(peer, plane)) {
                             throw new IOException("not serving " + peer);
                         }
-                        accepted.put(channel, new Accepted(peer, events));
+                        accepted.put(channel, new Accepted(peer, plane));
                         ZmqAttachment.attach(target, channel, peer.toString());
                     } catch (IOException e) {
                         accepted.remove(channel);
@@ -254,7 +286,8 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             }
             requestClients
                     .computeIfAbsent(
-                            peer.incarnation(), id -> new RequestClient(loop, connector, peer, checkIncarnation))
+                            peer.incarnation(),
+                            id -> new RequestClient(loop, connector, peer, checkIncarnation, here(peer, REQUESTS)))
                     .send(pending);
         });
         if (!posted) {
@@ -263,9 +296,99 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         return reply;
     }
 
+    /** Where the engine itself is reached, or null for others. */
+    private @Nullable String here(PeerAddress peer, String endpoint) {
+        return peer.incarnation().equals(own) ? endpoint : null;
+    }
+
     private static MooncakeException unreachable(PeerAddress peer) {
         return new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, peer.encode() + " is gone");
     }
+
+    // ------------------------------------------------------------------------------------------------------- work
+
+    @Override
+    public void pull(String queue, WorkHandler handler) {
+        ControlFrameDescriptor.requireName("queue", queue);
+        if (workers.putIfAbsent(queue, handler) != null) {
+            throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "queue " + queue + ": pulled already");
+        }
+    }
+
+    @Override
+    public CompletionStage<Void> push(PeerAddress peer, String queue, byte[] payload, Deadline deadline) {
+        ControlFrameDescriptor.requireName("queue", queue);
+        ControlFrameDescriptor.requirePayload(payload);
+        CompletableFuture<Void> taken = new CompletableFuture<>();
+        byte[] frame = ControlFrameDescriptor.encode(new Frame(
+                ControlFrameDescriptor.WORK, ControlFrameDescriptor.NONE, 0, own, peer.incarnation(), queue, payload));
+        WorkClient.Notice notice = new WorkClient.Notice(frame, System.nanoTime() + deadline.remainingNanos(), taken);
+        boolean posted = loop.post(() -> {
+            if (gone.contains(peer.incarnation()) || closed) {
+                taken.completeExceptionally(unreachable(peer));
+                return;
+            }
+            workClients
+                    .computeIfAbsent(peer.incarnation(), id -> new WorkClient(loop, connector, peer, here(peer, WORK)))
+                    .send(notice);
+        });
+        if (!posted) {
+            taken.completeExceptionally(unreachable(peer));
+        }
+        return taken;
+    }
+
+    private void pulled(ZMQ.Socket from, byte[] first) {
+        ControlLoop.lastPart(from);
+        Frame frame = ControlFrameDescriptor.decode(first);
+        if (frame == null || frame.type() != ControlFrameDescriptor.WORK || gone.contains(frame.sender())) {
+            return;
+        }
+        WorkHandler handler = workers.get(frame.name());
+        if (handler == null || (checkIncarnation && !frame.target().equals(own))) {
+            lost(frame.name() + ": nobody pulls it", null);
+            return;
+        }
+        if (++workUnderWay >= MAX_WORK) {
+            loop.hold(from, true);
+        }
+        try {
+            handlerThreads.execute(() -> work(frame, handler));
+        } catch (RejectedExecutionException e) {
+            finished();
+            lost(frame.name() + ": too much waits", e);
+        }
+    }
+
+    private void work(Frame frame, WorkHandler handler) {
+        try {
+            handler.handle(frame.sender(), frame.payload());
+        } catch (RuntimeException e) {
+            lost(frame.name(), e);
+        } finally {
+            loop.post(this::finished);
+        }
+    }
+
+    private void finished() {
+        workUnderWay--;
+        ZMQ.Socket from = puller;
+        if (from != null && workUnderWay <= MAX_WORK / 2) {
+            loop.hold(from, false);
+        }
+    }
+
+    /** Counts, and logs at most one a second. */
+    private void lost(String why, @Nullable Exception e) {
+        lostWork.increment();
+        long last = lostLoggedNanos.get();
+        long now = System.nanoTime();
+        if (now - last >= LOG_PAUSE_NANOS && lostLoggedNanos.compareAndSet(last, now)) {
+            LOG.warn("A work notice was lost: {} ({} so far)", why, lostWork.sum(), e);
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------------- events
 
     @Override
     public void publish(String topic, byte[] payload) {
@@ -295,7 +418,8 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             if (!gone.contains(peer.incarnation()) && !closed) {
                 eventClients
                         .computeIfAbsent(
-                                peer.incarnation(), id -> new EventClient(loop, connector, peer, checkIncarnation))
+                                peer.incarnation(),
+                                id -> new EventClient(loop, connector, peer, checkIncarnation, here(peer, EVENTS)))
                         .add(subscription);
             }
         });
@@ -320,6 +444,10 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             EventClient events = eventClients.remove(incarnation);
             if (events != null) {
                 events.close();
+            }
+            WorkClient work = workClients.remove(incarnation);
+            if (work != null) {
+                work.close("declared gone");
             }
             accepted.forEach((channel, one) -> {
                 if (one.peer.equals(incarnation)) {
@@ -347,7 +475,10 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             requestClients.clear();
             eventClients.values().forEach(EventClient::close);
             eventClients.clear();
+            workClients.values().forEach(client -> client.close("this engine closes"));
+            workClients.clear();
             router = null;
+            puller = null;
             publisher = null;
         });
         loop.close();

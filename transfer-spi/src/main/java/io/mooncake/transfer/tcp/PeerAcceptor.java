@@ -3,12 +3,14 @@ package io.mooncake.transfer.tcp;
 
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.internal.Quietly;
+import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.Locale;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -40,25 +42,36 @@ public final class PeerAcceptor implements AutoCloseable {
 
     private final PeerSockets sockets;
     private final ServerSocketChannel server;
+    /** By the planes that the port serves. */
+    private final Map<Plane, Handler> handlers;
+    /** Of this machine, whose members look whether the port still lives. */
+    private final boolean local;
+
     private final Plane plane;
-    private final Handler handler;
     private final ExecutorService threads;
     // Guarded by itself; oldest first.
     private final ArrayDeque<WatchedChannel> strangers = new ArrayDeque<>();
 
-    PeerAcceptor(PeerSockets sockets, ServerSocketChannel server, Plane plane, Handler handler) {
-        this(sockets, server, plane, handler, task -> {
+    /** @param plane one of {@code handlers}, which names the port */
+    PeerAcceptor(PeerSockets sockets, ServerSocketChannel server, Plane plane, Map<Plane, Handler> handlers) {
+        this(sockets, server, plane, handlers, task -> {
             Thread thread = new Thread(task, name(plane) + "-peer");
             thread.setDaemon(true);
             return thread;
         });
     }
 
-    PeerAcceptor(PeerSockets sockets, ServerSocketChannel server, Plane plane, Handler handler, ThreadFactory threads) {
+    PeerAcceptor(
+            PeerSockets sockets,
+            ServerSocketChannel server,
+            Plane plane,
+            Map<Plane, Handler> handlers,
+            ThreadFactory threads) {
         this.sockets = sockets;
         this.server = server;
         this.plane = plane;
-        this.handler = handler;
+        this.handlers = Map.copyOf(handlers);
+        this.local = LocalSockets.is(server);
         this.threads = Executors.newCachedThreadPool(threads);
         Thread acceptor = new Thread(this::accept, name(plane) + "-accept");
         acceptor.setDaemon(true);
@@ -134,12 +147,16 @@ public final class PeerAcceptor implements AutoCloseable {
     }
 
     private void shakeHands(WatchedChannel stranger) {
-        UUID peer = null;
+        Handshake.Member peer = null;
         try {
             sockets.secure(stranger.channel);
-            UUID claimed = sockets.handshake().accept(stranger.channel, plane, handler::admits);
+            Handshake.Member claimed = sockets.handshake().accept(stranger.channel, handlers.keySet(), this::admits);
             if (stranger.disarm()) {
                 peer = claimed;
+            }
+        } catch (EOFException e) {
+            if (!local) {
+                sockets.refused(plane, stranger.channel, e);
             }
         } catch (HandshakeException e) {
             if (e.status() != TransferStatus.STALE_INCARNATION) {
@@ -159,9 +176,15 @@ public final class PeerAcceptor implements AutoCloseable {
                 stranger.cut();
             }
         }
-        if (peer != null) {
-            handler.accepted(stranger.channel, peer);
+        Handler handler = peer == null ? null : handlers.get(peer.plane());
+        if (peer != null && handler != null) {
+            handler.accepted(stranger.channel, peer.incarnation());
         }
+    }
+
+    private boolean admits(Plane wanted, UUID peer) {
+        Handler handler = handlers.get(wanted);
+        return handler != null && handler.admits(peer);
     }
 
     /** A socket that is closed with bytes unread is reset, and our last words with it; so they are read first, for a moment. */
@@ -180,6 +203,7 @@ public final class PeerAcceptor implements AutoCloseable {
 
     @Override
     public void close() {
+        LocalSockets.remove(server);
         Quietly.close(server);
         synchronized (strangers) {
             strangers.forEach(WatchedChannel::cut);

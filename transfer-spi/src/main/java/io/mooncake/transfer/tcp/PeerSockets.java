@@ -11,14 +11,18 @@ import io.mooncake.transfer.internal.Quietly;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.net.SocketOption;
+import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
+import java.net.UnixDomainSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -54,6 +58,9 @@ public final class PeerSockets implements AutoCloseable {
     private final Counters counters;
     private final Watchdog watchdog;
     private final @Nullable Tls tls;
+    /** Null where all goes by ports. */
+    private final @Nullable LocalSockets local;
+
     private final List<PeerAcceptor> acceptors = new ArrayList<>();
     private final HostAddresses hostAddresses;
     /** Connects under way, and to which life. */
@@ -66,7 +73,21 @@ public final class PeerSockets implements AutoCloseable {
     /** @param tls how all connections are encrypted, or null where they are not */
     public PeerSockets(
             ClusterKey root, UUID own, boolean checkIncarnation, Counters counters, @Nullable TlsConfig tls) {
-        this(root, own, checkIncarnation, counters, tls, InetAddress::getByName);
+        this(root, own, checkIncarnation, counters, tls, null, InetAddress::getByName);
+    }
+
+    /**
+     * @param local for peers on this machine, whose control plane then needs no port; not used with {@code tls}, whose certificates are to be
+     *     asked of everybody. Null: all goes by ports
+     */
+    public PeerSockets(
+            ClusterKey root,
+            UUID own,
+            boolean checkIncarnation,
+            Counters counters,
+            @Nullable TlsConfig tls,
+            @Nullable LocalSockets local) {
+        this(root, own, checkIncarnation, counters, tls, local, InetAddress::getByName);
     }
 
     PeerSockets(
@@ -75,9 +96,11 @@ public final class PeerSockets implements AutoCloseable {
             boolean checkIncarnation,
             Counters counters,
             @Nullable TlsConfig tls,
+            @Nullable LocalSockets local,
             HostAddresses.Resolver resolver) {
         this.hostAddresses = new HostAddresses(resolver);
         this.tls = tls == null ? null : new Tls(tls);
+        this.local = tls == null ? local : null;
         this.handshake = new Handshake(root, own, checkIncarnation);
         this.counters = counters;
         this.watchdog = new Watchdog("mooncake-watchdog");
@@ -85,9 +108,12 @@ public final class PeerSockets implements AutoCloseable {
 
     /** Before anything is sent: no delay, and a peer without power is found out within a minute or so. */
     static void setOptions(SocketChannel socket) throws IOException {
+        Set<SocketOption<?>> supported = socket.supportedOptions();
+        if (!supported.contains(StandardSocketOptions.TCP_NODELAY)) {
+            return; // within this machine
+        }
         socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
         socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-        Set<SocketOption<?>> supported = socket.supportedOptions();
         if (supported.contains(ExtendedSocketOptions.TCP_KEEPIDLE)) {
             socket.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_IDLE_SECONDS);
             socket.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEP_ALIVE_INTERVAL_SECONDS);
@@ -119,10 +145,19 @@ public final class PeerSockets implements AutoCloseable {
         if (now - last >= LOG_PAUSE_NANOS && lastLogNanos.compareAndSet(last, now)) {
             LOG.warn(
                     "A connection from {} to the {} port was refused: {} ({} so far)",
-                    channel.socket().socket().getRemoteSocketAddress(),
+                    origin(channel.socket()),
                     plane,
                     reason(why),
                     counters.authenticationFailures.sum());
+        }
+    }
+
+    private static Object origin(SocketChannel socket) {
+        try {
+            SocketAddress from = socket.getRemoteAddress();
+            return from instanceof InetSocketAddress ? from : "this machine";
+        } catch (IOException e) {
+            return "somebody who is gone";
         }
     }
 
@@ -149,13 +184,18 @@ public final class PeerSockets implements AutoCloseable {
      * Opens a listening port, the first in {@code from..to} that is free on all of {@code hosts}.
      *
      * @param hosts addresses of this machine, at least one
-     * @param plane what it is for
      * @param used ports not to be tried again
-     * @param handler gets each authenticated channel
+     * @param plane what it is for
+     * @param handlers get each authenticated channel, by the planes that it serves
      * @throws MooncakeException CONFIGURATION when no port is free or the host is not ours
      */
     public synchronized int listen(
-            List<String> hosts, int from, int to, List<Integer> used, Plane plane, PeerAcceptor.Handler handler) {
+            List<String> hosts,
+            int from,
+            int to,
+            List<Integer> used,
+            Plane plane,
+            Map<Plane, PeerAcceptor.Handler> handlers) {
         IOException last = null;
         for (int port = from; port <= to; port++) {
             if (used.contains(port)) {
@@ -163,8 +203,9 @@ public final class PeerSockets implements AutoCloseable {
             }
             try {
                 for (ServerSocketChannel server : bind(hosts, port)) {
-                    acceptors.add(new PeerAcceptor(this, server, plane, handler));
+                    acceptors.add(new PeerAcceptor(this, server, plane, handlers));
                 }
+                listenHere(port, plane, handlers);
                 return port;
             } catch (UnknownHostException e) {
                 throw new MooncakeException(
@@ -197,6 +238,14 @@ public final class PeerSockets implements AutoCloseable {
         }
     }
 
+    /** Beside a port of the control plane, for those on this machine. */
+    private void listenHere(int port, Plane plane, Map<Plane, PeerAcceptor.Handler> handlers) {
+        ServerSocketChannel server = local == null || plane == Plane.DATA ? null : local.listen(port);
+        if (server != null) {
+            acceptors.add(new PeerAcceptor(this, server, plane, handlers));
+        }
+    }
+
     /** As below, to the peer's first address, whether it is gone or not. */
     public PeerChannel connect(PeerAddress peer, Plane plane, long deadlineNanos) throws HandshakeException {
         return connect(peer, plane, deadlineNanos, () -> false);
@@ -205,7 +254,26 @@ public final class PeerSockets implements AutoCloseable {
     /** As below, to the peer's first address. */
     public PeerChannel connect(PeerAddress peer, Plane plane, long deadlineNanos, BooleanSupplier gone)
             throws HandshakeException {
+        SocketAddress here = local == null || plane == Plane.DATA ? null : local.find(peer, port(peer, plane));
+        if (here != null) {
+            try {
+                return connect(peer, plane, here, null, deadlineNanos, gone);
+            } catch (HandshakeException e) {
+                if (e.status() != TransferStatus.PEER_UNREACHABLE) {
+                    throw e;
+                }
+                // The file may be all that is left of it, or of another network's peer of the same name.
+            }
+        }
         return connect(peer, plane, peer.host(), null, deadlineNanos, gone);
+    }
+
+    private static int port(PeerAddress peer, Plane plane) {
+        return switch (plane) {
+            case DATA -> peer.dataPort();
+            case CONTROL, WORK -> peer.controlPort();
+            case EVENT -> peer.eventPort();
+        };
     }
 
     /**
@@ -226,15 +294,22 @@ public final class PeerSockets implements AutoCloseable {
             BooleanSupplier gone)
             throws HandshakeException {
         InetAddress to = hostAddresses.address(host, deadlineNanos, gone);
-        int port =
-                switch (plane) {
-                    case DATA -> peer.dataPort();
-                    case CONTROL -> peer.controlPort();
-                    case EVENT -> peer.eventPort();
-                };
+        return connect(peer, plane, new InetSocketAddress(to, port(peer, plane)), from, deadlineNanos, gone);
+    }
+
+    private PeerChannel connect(
+            PeerAddress peer,
+            Plane plane,
+            SocketAddress to,
+            @Nullable InetAddress from,
+            long deadlineNanos,
+            BooleanSupplier gone)
+            throws HandshakeException {
         SocketChannel socket;
         try {
-            socket = SocketChannel.open();
+            socket = to instanceof UnixDomainSocketAddress
+                    ? SocketChannel.open(StandardProtocolFamily.UNIX)
+                    : SocketChannel.open();
         } catch (IOException e) {
             throw unreachable(peer, e);
         }
@@ -258,7 +333,7 @@ public final class PeerSockets implements AutoCloseable {
             if (from != null) {
                 socket.bind(new InetSocketAddress(from, 0));
             }
-            socket.connect(new InetSocketAddress(to, port));
+            socket.connect(to);
             secure(channel);
             handshake.connect(channel, plane, peer.incarnation());
             connected = watched.disarm();

@@ -24,6 +24,7 @@ import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -226,6 +227,149 @@ final class ControlPlaneTest {
         } finally {
             fresh.close();
         }
+    }
+
+    private CompletableFuture<Void> push(PeerAddress peer, int number, long millis) {
+        return client.control()
+                .push(peer, "work", ByteBuffer.allocate(4).putInt(number).array(), Deadline.ofMillis(millis))
+                .toCompletableFuture();
+    }
+
+    @Test
+    void push_manyNotices_eachIsPulledOnceByWhoKnowsTheSender() {
+        List<Integer> pulled = Collections.synchronizedList(new ArrayList<>());
+        List<UUID> senders = Collections.synchronizedList(new ArrayList<>());
+        server.control().pull("work", (from, payload) -> {
+            senders.add(from);
+            pulled.add(ByteBuffer.wrap(payload).getInt());
+        });
+        List<CompletableFuture<Void>> taken = new ArrayList<>();
+        for (int i = 0; i < 3000; i++) {
+            taken.add(push(server.address(), i, 20_000));
+        }
+        taken.forEach(CompletableFuture::join);
+        await(() -> pulled.size() == 3000);
+        assertThat(pulled).doesNotHaveDuplicates();
+        assertThat(senders).containsOnly(client.incarnation());
+        assertThatThrownBy(() -> server.control().pull("work", (from, payload) -> {}))
+                .hasMessageContaining("queue work: pulled already");
+    }
+
+    @Test
+    void push_handlerIsStuck_pusherComesToWaitAndNothingTakenIsLost() throws Exception {
+        CountDownLatch stuck = new CountDownLatch(1);
+        AtomicInteger pulled = new AtomicInteger();
+        server.control().pull("work", (from, payload) -> {
+            try {
+                stuck.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            pulled.incrementAndGet();
+        });
+        // What lies in the kernel's buffers is taken too, so notices must have some size.
+        byte[] large = new byte[64 << 10];
+        List<CompletableFuture<Void>> all = new ArrayList<>();
+        for (int i = 0; i < 2000; i++) {
+            all.add(client.control()
+                    .push(server.address(), "work", large, Deadline.ofMillis(1500))
+                    .toCompletableFuture());
+        }
+        long taken = 0;
+        for (CompletableFuture<Void> one : all) {
+            try {
+                one.get(10, TimeUnit.SECONDS);
+                taken++;
+            } catch (ExecutionException e) {
+                assertThat(e.getCause()).extracting("code").isEqualTo(MooncakeException.Code.DEADLINE_EXCEEDED);
+            }
+        }
+        assertThat(taken).isBetween(256L, 1500L);
+        stuck.countDown();
+        long wanted = taken;
+        await(() -> pulled.get() == wanted);
+        push(server.address(), 1, 20_000).join();
+        await(() -> pulled.get() == wanted + 1);
+    }
+
+    @Test
+    void push_nobodyThere_isTyped() {
+        PeerAddress nobody = new PeerAddress(UUID.randomUUID(), "127.0.0.1", 1, 1, 1);
+        assertThatThrownBy(() -> push(nobody, 1, 3000).join())
+                .extracting(Throwable::getCause)
+                .extracting("code")
+                .isEqualTo(MooncakeException.Code.PEER_UNREACHABLE);
+        client.peerGone(server.incarnation());
+        assertThatThrownBy(() -> push(server.address(), 1, 3000).join())
+                .extracting(Throwable::getCause)
+                .extracting("code")
+                .isEqualTo(MooncakeException.Code.PEER_UNREACHABLE);
+    }
+
+    @Test
+    void push_handlerThrowsOrIsMissing_costsThatNoticeOnly() {
+        List<Integer> pulled = Collections.synchronizedList(new ArrayList<>());
+        client.control()
+                .push(server.address(), "unclaimed", new byte[4], Deadline.ofMillis(20_000))
+                .toCompletableFuture()
+                .join();
+        server.control().pull("work", (from, payload) -> {
+            int number = ByteBuffer.wrap(payload).getInt();
+            if (number % 2 == 0) {
+                throw new IllegalStateException("even (of the test)");
+            }
+            pulled.add(number);
+        });
+        for (int i = 10; i < 20; i++) {
+            push(server.address(), i, 20_000).join();
+        }
+        await(() -> pulled.size() == 5);
+        assertThat(pulled).containsExactlyInAnyOrder(11, 13, 15, 17, 19);
+    }
+
+    /** Ports that nobody listens at: it goes another way. */
+    @Test
+    void allThreePatterns_toTheEngineItself_goWithinTheProcess() {
+        PeerAddress self = new PeerAddress(client.incarnation(), "127.0.0.1", 1, 1, 1);
+        assertPatternsWork(client, self);
+    }
+
+    /** An address that leads nowhere, with the ports by which engines of one machine find each other. */
+    @Test
+    void allThreePatterns_toAPeerOnThisMachine_goByLocalSockets() {
+        PeerAddress there = server.address();
+        PeerAddress nowhere = new PeerAddress(
+                there.incarnation(), "192.0.2.1", there.dataPort(), there.controlPort(), there.eventPort());
+        assertPatternsWork(server, nowhere);
+        PeerAddress otherPorts = new PeerAddress(there.incarnation(), "127.0.0.1", 1, 1, 1);
+        try (TransferEngine stranger = start()) {
+            assertThatThrownBy(() -> stranger.control()
+                            .request(otherPorts, "echo", new byte[1], Deadline.ofMillis(2000))
+                            .toCompletableFuture()
+                            .join())
+                    .extracting(Throwable::getCause)
+                    .extracting("code")
+                    .isEqualTo(MooncakeException.Code.PEER_UNREACHABLE);
+        }
+    }
+
+    private void assertPatternsWork(TransferEngine to, PeerAddress address) {
+        to.control().handle("echo", (from, payload) -> payload);
+        List<UUID> pulled = Collections.synchronizedList(new ArrayList<>());
+        to.control().pull("work", (from, payload) -> pulled.add(from));
+        byte[] large = new byte[ControlPlane.MAX_PAYLOAD_BYTES];
+        Arrays.fill(large, (byte) 7);
+        assertThat(ask(address, "echo", large, 20_000).join()).isEqualTo(large);
+        push(address, 1, 20_000).join();
+        await(() -> pulled.equals(List.of(client.incarnation())));
+        List<byte[]> heard = Collections.synchronizedList(new ArrayList<>());
+        try (ControlPlane.Subscription ignored = client.control().subscribe(address, "news", heard::add)) {
+            await(() -> {
+                to.control().publish("news", new byte[] {3});
+                return !heard.isEmpty();
+            });
+        }
+        assertThat(heard.get(0)).containsExactly(3);
     }
 
     @Test

@@ -118,6 +118,7 @@ final class HostAddressesTest {
                 true,
                 new Counters(),
                 null,
+                null,
                 host -> {
                     try {
                         never.await();
