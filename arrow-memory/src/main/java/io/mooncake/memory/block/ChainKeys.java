@@ -6,6 +6,8 @@ import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.ReuseMode;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.CharBuffer;
@@ -43,11 +45,15 @@ import javax.crypto.spec.SecretKeySpec;
 public final class ChainKeys {
     private static final int BLOCK = 64;
     private static final int FIELD_HEADER = 5;
+    private static final int PARENT = FIELD_HEADER;
+    private static final int TOKENS = 2 * FIELD_HEADER + BlockKey.BYTES;
+    private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
     private final MessageDigest sha256 = newSha256();
     private final byte[] digest = new byte[BlockKey.BYTES];
+    /** The message of the last call: of one as long, tags and lengths are there already. */
     private byte[] message = new byte[0];
-    private ByteBuffer buffer = ByteBuffer.wrap(message);
 
     /** The digest over all fields of {@code identity}, 32 bytes. */
     public static byte[] identityDigest(KvIdentity identity) {
@@ -89,18 +95,20 @@ public final class ChainKeys {
 
     /** The name of the block that follows {@code parent} with {@code tokens[offset..offset+count)}. */
     public BlockKey next(BlockKey parent, int[] tokens, int offset, int count) {
-        int length = 2 * FIELD_HEADER + BlockKey.BYTES + 4 * count;
-        if (message.length < length) {
+        int length = TOKENS + 4 * count;
+        if (message.length != length) {
             message = new byte[length];
-            buffer = ByteBuffer.wrap(message).order(ByteOrder.LITTLE_ENDIAN);
+            message[0] = 0x30;
+            INT.set(message, 1, BlockKey.BYTES);
+            message[PARENT + BlockKey.BYTES] = 0x31;
+            INT.set(message, TOKENS - Integer.BYTES, 4 * count);
         }
-        buffer.put(0, (byte) 0x30).putInt(1, BlockKey.BYTES);
-        parent.write(buffer, FIELD_HEADER);
-        int at = FIELD_HEADER + BlockKey.BYTES;
-        buffer.put(at, (byte) 0x31).putInt(at + 1, 4 * count);
-        at += FIELD_HEADER;
+        LONG.set(message, PARENT, parent.word0());
+        LONG.set(message, PARENT + 8, parent.word1());
+        LONG.set(message, PARENT + 16, parent.word2());
+        LONG.set(message, PARENT + 24, parent.word3());
         for (int i = 0; i < count; i++) {
-            buffer.putInt(at + 4 * i, tokens[offset + i]);
+            INT.set(message, TOKENS + 4 * i, tokens[offset + i]);
         }
         sha256.update(message, 0, length);
         try {
@@ -108,7 +116,8 @@ public final class ChainKeys {
         } catch (DigestException e) {
             throw new MooncakeException(Code.INTERNAL, "SHA-256: " + e.getMessage(), e);
         }
-        return BlockKey.of(digest);
+        return new BlockKey((long) LONG.get(digest, 0), (long) LONG.get(digest, 8), (long) LONG.get(digest, 16), (long)
+                LONG.get(digest, 24));
     }
 
     private static int code(ReuseMode mode) {
