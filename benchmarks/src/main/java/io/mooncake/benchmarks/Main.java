@@ -3,6 +3,7 @@ package io.mooncake.benchmarks;
 
 import io.mooncake.base.ByteSize;
 import io.mooncake.benchmarks.memory.MemoryBench;
+import io.mooncake.benchmarks.prefix.PrefixBench;
 import io.mooncake.benchmarks.ssd.SsdBench;
 import io.mooncake.benchmarks.transfer.MessagesBench;
 import io.mooncake.benchmarks.transfer.TransferBench;
@@ -35,8 +36,13 @@ import picocli.CommandLine.Spec;
         description = "Measures one thing, prints a table and writes JSON. A missed target is a result, not a failure.",
         mixinStandardHelpOptions = true)
 public final class Main implements Callable<Integer> {
-    private static final List<Bench> BENCHES =
-            List.of(new E2eBench(), new TransferBench(), new MessagesBench(), new MemoryBench(), new SsdBench());
+    private static final List<Bench> BENCHES = List.of(
+            new E2eBench(),
+            new TransferBench(),
+            new MessagesBench(),
+            new MemoryBench(),
+            new PrefixBench(),
+            new SsdBench());
 
     private static final long MAX_SIZE = 64L << 20;
 
