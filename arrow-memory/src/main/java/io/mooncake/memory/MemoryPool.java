@@ -7,7 +7,8 @@ import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.block.BlockArena;
 import io.mooncake.memory.gpu.CudaGpuMemory;
 import io.mooncake.memory.gpu.GpuMemory;
-import io.mooncake.natives.HugePages;
+import io.mooncake.natives.NativeBridge;
+import io.mooncake.natives.SharedFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -57,12 +58,16 @@ public final class MemoryPool implements AutoCloseable {
     private final @Nullable MemoryRegion region;
     private final OpenHandles handles;
     private final AtomicLong ids = new AtomicLong();
+    /** Of the DRAM tier, if there is one. */
+    private final @Nullable Evacuation evacuation;
 
     private MemoryPool(
             MemoryPoolOptions options, List<TierSpace> opened, MemoryPlan plan, @Nullable MemoryRegion region) {
         opened.forEach(space -> spaces.put(space.tier, space));
         this.plan = plan;
         this.region = region;
+        TierSpace dram = spaces.get(MemoryTier.DRAM);
+        evacuation = dram == null ? null : new Evacuation(this, dram);
         handles = new OpenHandles("memory", options.leakDebug(), () -> closeAll(opened));
     }
 
@@ -93,11 +98,12 @@ public final class MemoryPool implements AutoCloseable {
             String pages = "";
             MemoryRegion region = null;
             if (options.cpuBytes() > 0) {
-                Path folder = folder(options);
-                region = folder == null
-                        ? MemoryRegion.allocate(options.cpuBytes())
-                        : MemoryRegion.allocateShared(options.cpuBytes(), folder);
-                pages = folder == null ? "pages of this process" : "a file in " + folder;
+                region = openRegion(options);
+                SharedFile file = region.sharedFile();
+                pages = file == null
+                        ? "pages of this process"
+                        : (options.sharedFolder() == null ? "huge pages, " : "") + "a file in "
+                                + file.path().getParent();
                 opened.add(new TierSpace.Dram(region));
             }
             String gpu = options.gpuBytes() == 0 ? "" : openGpu(options, region, opened);
@@ -125,21 +131,31 @@ public final class MemoryPool implements AutoCloseable {
         }
     }
 
-    /** Where the DRAM tier's file goes; null for memory without one. */
-    private static @Nullable Path folder(MemoryPoolOptions options) {
-        if (options.sharedFolder() != null || !options.hugePages()) {
-            return options.sharedFolder();
+    private static MemoryRegion openRegion(MemoryPoolOptions options) {
+        long bytes = options.cpuBytes();
+        Path folder = options.sharedFolder();
+        if (folder != null) {
+            return MemoryRegion.allocateShared(bytes, folder);
         }
-        boolean room =
-                HugePages.pools().stream().anyMatch(pool -> pool.free() * pool.pageBytes() >= options.cpuBytes());
-        return room ? hugePageMount() : null;
+        Path huge = options.hugePages() && NativeBridge.available() ? hugePageMount(bytes) : null;
+        if (huge != null) {
+            try {
+                return MemoryRegion.allocateShared(bytes, huge);
+            } catch (MooncakeException e) {
+                LOG.warn("no huge pages for the DRAM tier: {}", e.getMessage());
+            }
+        }
+        return MemoryRegion.allocate(bytes);
     }
 
-    private static @Nullable Path hugePageMount() {
+    /** A mount of hugetlbfs that can be written and has room, or null. */
+    private static @Nullable Path hugePageMount(long bytes) {
         try {
             for (String line : Files.readAllLines(MOUNTS)) {
                 String[] fields = line.split(" ", 4);
-                if (fields.length == 4 && fields[2].equals("hugetlbfs") && Files.isWritable(Path.of(fields[1]))) {
+                if (fields.length == 4
+                        && fields[2].equals("hugetlbfs")
+                        && SharedFile.obstacle(Path.of(fields[1]), bytes).isEmpty()) {
                     return Path.of(fields[1]);
                 }
             }
@@ -188,18 +204,26 @@ public final class MemoryPool implements AutoCloseable {
      */
     public PoolBuffer allocate(long size, MemoryTier tier) {
         TierSpace space = space(tier);
-        return opened(space, size, space.arena.allocate(size));
+        return opened(space, size, allocate(space, size));
     }
 
     /** As {@link #allocate(long, MemoryTier)}, waiting until the deadline for room. */
     public PoolBuffer allocate(long size, MemoryTier tier, Deadline deadline) {
         TierSpace space = space(tier);
-        return opened(space, size, space.arena.allocate(size, deadline));
+        long token = allocate(space, size);
+        return opened(space, size, token == BlockArena.NONE ? space.arena.allocate(size, deadline) : token);
+    }
+
+    private long allocate(TierSpace space, long size) {
+        long token = space.arena.allocate(size);
+        Evacuation room = space.tier == MemoryTier.DRAM ? evacuation : null;
+        return token == BlockArena.NONE && room != null ? room.allocate(size) : token;
     }
 
     private PoolBuffer opened(TierSpace space, long size, long token) {
         requireRoom(space, size, token);
         PoolBuffer buffer = new PoolBuffer(this, ids.incrementAndGet(), size, new PoolBuffer.Place(space, token));
+        space.owners.set(space.arena.slotOf(token), buffer);
         try {
             handles.open(buffer, PoolBuffer.KIND);
         } catch (MooncakeException e) {
@@ -258,23 +282,53 @@ public final class MemoryPool implements AutoCloseable {
         if (!from.arena().startMove(from.token())) {
             throw buffer.refused(from.arena().describe(from.token()), "sealed, without hard pins");
         }
-        long token = BlockArena.NONE;
         boolean moved = false;
         try {
-            token = to.arena.allocate(buffer.size());
+            long token = allocate(to, buffer.size());
             requireRoom(to, buffer.size(), token);
-            copy(from, to, to.arena.address(token), buffer.size());
-            to.arena.carrySoftPin(from.arena(), from.token(), token);
-            to.arena.seal(token);
+            move(buffer, from, to, token);
             moved = true;
         } finally {
             if (!moved) {
-                if (token != BlockArena.NONE) {
-                    to.arena.free(token);
-                }
                 from.arena().cancelMove(from.token());
             }
         }
+    }
+
+    /** Moves a buffer to another block of its tier, so that this one is free; false when that can't be now. */
+    boolean moveWithin(PoolBuffer buffer, PoolBuffer.Place from) {
+        if (!from.arena().startMove(from.token())) {
+            return false;
+        }
+        boolean moved = false;
+        try {
+            long token = from.arena().allocate(buffer.size());
+            if (token != BlockArena.NONE) {
+                move(buffer, from, from.space(), token);
+                moved = true;
+            }
+            return moved;
+        } finally {
+            if (!moved) {
+                from.arena().cancelMove(from.token());
+            }
+        }
+    }
+
+    /** The move itself, to a block that is being filled; when it throws, that block is free again. */
+    private void move(PoolBuffer buffer, PoolBuffer.Place from, TierSpace to, long token) {
+        boolean copied = false;
+        try {
+            copy(from, to, to.arena.address(token), buffer.size());
+            copied = true;
+        } finally {
+            if (!copied) {
+                to.arena.free(token);
+            }
+        }
+        to.arena.carrySoftPin(from.arena(), from.token(), token);
+        to.arena.seal(token);
+        to.owners.set(to.arena.slotOf(token), buffer);
         // First where readers look, then the end of the old place: in between both are right.
         buffer.moveTo(new PoolBuffer.Place(to, token));
         from.arena().finishMove(from.token());

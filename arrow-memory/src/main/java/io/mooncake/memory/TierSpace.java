@@ -6,16 +6,22 @@ import io.mooncake.memory.gpu.GpuMemory;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.NativeMemory;
 import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.apache.arrow.memory.util.MemoryUtil;
+import org.jspecify.annotations.Nullable;
 
 /** One tier of a {@link MemoryPool}: where its blocks are, and how their bytes get to memory of the host and back. */
 abstract class TierSpace implements AutoCloseable {
     final MemoryTier tier;
     final BlockArena arena;
 
+    /** The buffer that got a slot last; whether the slot is still its own, its place says. */
+    final AtomicReferenceArray<@Nullable PoolBuffer> owners;
+
     TierSpace(MemoryTier tier, BlockArena arena) {
         this.tier = tier;
         this.arena = arena;
+        owners = new AtomicReferenceArray<>(arena.slots());
     }
 
     /** Copies {@code bytes} from the tier's {@code address} to the host's; whole pages may be copied. */

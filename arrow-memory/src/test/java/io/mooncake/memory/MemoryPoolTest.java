@@ -9,12 +9,14 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.gpu.HostGpuMemory;
+import io.mooncake.natives.HugePageMount;
 import io.mooncake.natives.NativeBridge;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -292,6 +294,61 @@ class MemoryPoolTest {
         }
     }
 
+    @Test
+    void allocate_sizesThatChangeAllTheTime_movesBuffersBeforeItRefuses() {
+        SplittableRandom random = Seeds.random("allocate_sizesThatChange");
+        long bytes = 64 * MIB;
+        try (MemoryPool pool = MemoryPool.create(0, bytes, null, 0)) {
+            List<PoolBuffer> live = new ArrayList<>();
+            long liveBytes = 0;
+            double least = 1;
+            int rounds = Seeds.count(40_000, 4_000_000);
+            for (int i = 0; i < rounds; i++) {
+                // Each phase has its own size, from 4 to 128 KiB, and leaves a few of its buffers behind.
+                int size = 4096 << new SplittableRandom(i / 4000).nextInt(6);
+                PoolBuffer buffer = null;
+                while (buffer == null) {
+                    try {
+                        buffer = pool.allocate(size - random.nextInt(size / 4), MemoryTier.DRAM);
+                    } catch (MooncakeException e) {
+                        least = i > 4000 ? Math.min(least, (double) liveBytes / bytes) : least;
+                        int victim = random.nextInt(live.size());
+                        PoolBuffer gone = live.get(victim);
+                        live.set(victim, live.get(live.size() - 1));
+                        live.remove(live.size() - 1);
+                        assertThat(isStamped(gone)).isTrue();
+                        liveBytes -= gone.size();
+                        gone.close();
+                    }
+                }
+                stamp(buffer);
+                live.add(buffer);
+                liveBytes += buffer.size();
+            }
+            System.out.printf("refused at %.2f of the tier in use or more, %d buffers live%n", least, live.size());
+            assertThat(least).as("share in use when a buffer was refused").isGreaterThan(0.6);
+            for (PoolBuffer buffer : live) {
+                assertThat(isStamped(buffer)).isTrue();
+                buffer.close();
+            }
+            pool.allocate(bytes, MemoryTier.DRAM).close();
+        }
+    }
+
+    private static void stamp(PoolBuffer buffer) {
+        ArrowBuf bytes = buffer.arrow();
+        bytes.setLong(0, System.identityHashCode(buffer));
+        bytes.setLong(buffer.size() - 8, System.identityHashCode(buffer));
+        buffer.seal();
+    }
+
+    private static boolean isStamped(PoolBuffer buffer) {
+        try (BufferLease lease = buffer.lease()) {
+            long stamp = System.identityHashCode(buffer);
+            return lease.arrow().getLong(0) == stamp && lease.arrow().getLong(buffer.size() - 8) == stamp;
+        }
+    }
+
     // ------------------------------------------------------------------------------------------------ faults
 
     /** T21. */
@@ -441,5 +498,19 @@ class MemoryPoolTest {
             assertThat(Files.list(folder)).hasSize(1);
         }
         assertThat(folder).isEmptyDirectory();
+    }
+
+    @Test
+    void create_mountOfHugePages_isUsedWhereItHasRoom() throws Exception {
+        assumeTrue(NativeBridge.available(), "native bridge");
+        try (HugePageMount mount = HugePageMount.mount(folder, 4, true)) {
+            try (MemoryPool pool = MemoryPool.create(0, 8 * MIB, null, 0)) {
+                assertThat(pool.plan().cpuPages()).startsWith("huge pages, a file in ");
+                filled(pool, 3 * MIB, 1).close();
+            }
+            try (MemoryPool pool = MemoryPool.create(0, 64 * MIB, null, 0)) {
+                assertThat(pool.plan().cpuPages()).isEqualTo("pages of this process");
+            }
+        }
     }
 }

@@ -5,6 +5,8 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.block.BlockStates.Release;
+import java.util.Arrays;
+import java.util.BitSet;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -15,8 +17,8 @@ import java.util.concurrent.locks.ReentrantLock;
  *
  * <p>What is lost to fragmentation, at most: within a block a fifth (the class is up to a quarter longer than the size), and half a chunk or
  * less at the end of a run; at the end of a chunk an eighth of it (a quarter for one class of each four when only two fit). A block is
- * refused only when no chunk is empty and its own class has no free block. A single block that stays keeps its chunk in its class: that
- * is what may be lost besides, and {@code BlockArenaTest} measures it under random sizes.
+ * refused only when no chunk is empty and its own class has no free block. A single block that stays keeps its chunk in its class, until
+ * somebody who may move blocks evacuates it ({@link #beginEvacuation}), as {@code MemoryPool} does.
  *
  * <p>Handles are tokens, so that nothing is allocated: the upper 40 bits are the slot's generation, the lower 24 its number. A token of a
  * block that was freed is refused for ever (until the generation wraps, after 2^40 uses of one slot).
@@ -50,12 +52,15 @@ public final class BlockArena {
     private final int maxClass;
     private final int runTag;
     private final int restTag;
+    private final int closedTag;
     private final BlockStates states;
     private final FreeSlots free;
     /** By class: bytes of a block, blocks of a chunk. */
     private final long[] blockBytes;
 
     private final int[] chunkBlocks;
+    /** What a chunk is cut into; 0 for runs. Written under shape before the chunk has its tag, read by holders of its blocks. */
+    private final int[] chunkClass;
     /** Chunks of the run that begins at a chunk. Guarded by shape. */
     private final int[] runChunks;
     /** Guards which chunks have which tag. */
@@ -90,14 +95,16 @@ public final class BlockArena {
         maxClass = SizeClasses.classOf(Math.max(1, chunkBytes / unitBytes / 2));
         runTag = maxClass + 1;
         restTag = maxClass + 2;
+        closedTag = maxClass + 3;
         states = new BlockStates(chunks << chunkShift);
-        free = new FreeSlots(states, chunks, chunkShift, restTag);
+        free = new FreeSlots(states, chunks, chunkShift, closedTag);
         blockBytes = new long[maxClass + 1];
         chunkBlocks = new int[maxClass + 1];
         for (int sizeClass = 1; sizeClass <= maxClass; sizeClass++) {
             blockBytes[sizeClass] = SizeClasses.units(sizeClass) * unitBytes;
             chunkBlocks[sizeClass] = (int) (chunkBytes / blockBytes[sizeClass]);
         }
+        chunkClass = new int[chunks];
         runChunks = new int[chunks];
     }
 
@@ -160,6 +167,7 @@ public final class BlockArena {
                     return FreeSlots.NONE;
                 }
                 // Others may take all of it before this thread does.
+                chunkClass[chunk] = sizeClass;
                 free.format(chunk, sizeClass, chunkBlocks[sizeClass]);
                 slot = free.take(sizeClass);
             }
@@ -188,7 +196,7 @@ public final class BlockArena {
         boolean retired = false;
         for (int chunk = 0; chunk < chunks; chunk++) {
             int tag = free.tag(chunk);
-            if (tag != FreeSlots.NO_TAG && tag <= maxClass) {
+            if (isClass(tag)) {
                 retired |= free.retire(chunk, chunkBlocks[tag]);
             }
         }
@@ -206,6 +214,7 @@ public final class BlockArena {
                 return NONE;
             }
             for (int chunk = first; chunk < first + length; chunk++) {
+                chunkClass[chunk] = 0;
                 free.format(chunk, chunk == first ? runTag : restTag, 0);
             }
             runChunks[first] = length;
@@ -282,6 +291,84 @@ public final class BlockArena {
         } finally {
             shape.unlock();
         }
+    }
+
+    // ------------------------------------------------------------------------------------------------- evacuate
+
+    /**
+     * Closes the chunk that is the least in use and whose blocks would fit into other chunks of its class: nothing is allocated in it until
+     * {@link #endEvacuation}. The caller moves its blocks elsewhere meanwhile. Looks at every slot, so it is for when there is no room.
+     *
+     * @param passOver chunks that are not asked for
+     * @return the chunk, or -1 when there is none
+     */
+    public int beginEvacuation(BitSet passOver) {
+        shape.lock();
+        try {
+            int[] freeBlocks = new int[maxClass + 1];
+            int[] used = new int[chunks];
+            for (int chunk = 0; chunk < chunks; chunk++) {
+                int tag = free.tag(chunk);
+                if (isClass(tag)) {
+                    used[chunk] = usedIn(chunk);
+                    freeBlocks[tag] += chunkBlocks[tag] - used[chunk];
+                }
+            }
+            int least = -1;
+            long leastBytes = Long.MAX_VALUE;
+            for (int chunk = 0; chunk < chunks; chunk++) {
+                int tag = free.tag(chunk);
+                if (isClass(tag)
+                        && !passOver.get(chunk)
+                        && used[chunk] <= freeBlocks[tag] - (chunkBlocks[tag] - used[chunk])) {
+                    long bytes = used[chunk] * blockBytes[tag];
+                    least = bytes < leastBytes ? chunk : least;
+                    leastBytes = Math.min(bytes, leastBytes);
+                }
+            }
+            if (least >= 0) {
+                free.retag(least, closedTag);
+            }
+            return least;
+        } finally {
+            shape.unlock();
+        }
+    }
+
+    /** Tokens of the blocks in use in a closed chunk. */
+    public long[] blocks(int chunk) {
+        int first = chunk << chunkShift;
+        long[] tokens = new long[usedIn(chunk)];
+        int count = 0;
+        for (int slot = first; slot < first + chunkBlocks[chunkClass[chunk]] && count < tokens.length; slot++) {
+            if (!states.isFree(slot)) {
+                tokens[count++] = token(slot);
+            }
+        }
+        return Arrays.copyOf(tokens, count);
+    }
+
+    /** Opens a closed chunk again: for any class when it is empty, which this says, else for its own. */
+    public boolean endEvacuation(int chunk) {
+        shape.lock();
+        try {
+            int sizeClass = chunkClass[chunk];
+            boolean empty = free.retire(chunk, chunkBlocks[sizeClass]);
+            if (!empty) {
+                free.retag(chunk, sizeClass);
+            }
+            return empty;
+        } finally {
+            shape.unlock();
+        }
+    }
+
+    private boolean isClass(int tag) {
+        return tag != FreeSlots.NO_TAG && tag <= maxClass;
+    }
+
+    private int usedIn(int chunk) {
+        return chunkBlocks[chunkClass[chunk]] - free.freeIn(chunk);
     }
 
     // ----------------------------------------------------------------------------------------------------- use
@@ -362,16 +449,15 @@ public final class BlockArena {
     public long address(long token) {
         int slot = slot(token);
         int chunk = slot >>> chunkShift;
-        int tag = free.tag(chunk);
-        long within = tag > maxClass ? 0 : (slot & ((1 << chunkShift) - 1)) * blockBytes[tag];
+        long within = (slot & ((1 << chunkShift) - 1)) * blockBytes[chunkClass[chunk]];
         return baseAddress + chunk * chunkBytes + within;
     }
 
     /** Bytes of the block, at least what was asked for. The token is of a block that the caller holds. */
     public long bytes(long token) {
         int chunk = slot(token) >>> chunkShift;
-        int tag = free.tag(chunk);
-        return tag <= maxClass ? blockBytes[tag] : runChunks[chunk] * chunkBytes;
+        int sizeClass = chunkClass[chunk];
+        return sizeClass != 0 ? blockBytes[sizeClass] : runChunks[chunk] * chunkBytes;
     }
 
     /** Whether the block can be leased. */
@@ -399,6 +485,16 @@ public final class BlockArena {
         return chunks * chunkBytes;
     }
 
+    /** The number of the block's slot, 0..{@link #slots()}-1: no two blocks have the same at a time. */
+    public int slotOf(long token) {
+        return slot(token);
+    }
+
+    /** Slots in all. */
+    public int slots() {
+        return states.slots();
+    }
+
     /** Bytes of a chunk. */
     public long chunkBytes() {
         return chunkBytes;
@@ -417,7 +513,7 @@ public final class BlockArena {
             if (tag == runTag || tag == restTag) {
                 used += chunkBytes;
             } else if (tag != FreeSlots.NO_TAG) {
-                used += (chunkBlocks[tag] - free.freeIn(chunk)) * blockBytes[tag];
+                used += usedIn(chunk) * blockBytes[chunkClass[chunk]];
             }
         }
         return used;

@@ -18,7 +18,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
  *   <li>Each of {@value #STRIPES} stripes of threads remembers a slot for each tag: the one freed last, or the one behind that taken last.
  *   <li>The group of that slot.
  *   <li>A summary with one bit a group. Whoever frees a slot sets the bit if it is not set. A search that finds no free slot in a group
- *       clears the bit and looks once more: either it sees the slot, or the bit is set after it was cleared. So a free slot is always found.
+ *       clears the bit and looks once more: either it sees the slot, or the bit is set after it was cleared. So a slot that stays free
+ *       during a search is found by it.
  * </ul>
  *
  * <p>Contention is avoided: a search passes over the groups that other stripes remember while there are others, so threads work on
@@ -191,6 +192,16 @@ final class FreeSlots {
         }
         tags.set(chunk, NO_TAG);
         return true;
+    }
+
+    /** Gives a chunk another tag, its slots staying what they are. */
+    void retag(int chunk, int tag) {
+        tags.set(chunk, tag);
+        int first = (chunk << chunkShift) >>> GROUP_SHIFT;
+        int end = nextChunk(chunk);
+        for (int group = first; group < end; group++) {
+            mark(group);
+        }
     }
 
     /** Free slots of a chunk now; looks at each of them. */
