@@ -20,9 +20,9 @@ final class BlockClass {
 
     private BlockClass() {}
 
-    /** Whether what is known about its last request tells when the block returns. */
-    static boolean isPrivate(int of) {
-        return of <= SHARED;
+    /** How many factors tell when the block returns: all, or none. */
+    static int factors(int of) {
+        return of <= SHARED ? Traits.FACTORS : 0;
     }
 
     /**

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory.policy;
 
-import java.util.Arrays;
-
 /**
  * When blocks come back: a hazard of return by age, learned on line.
  *
@@ -14,7 +12,10 @@ import java.util.Arrays;
  * counts for as long as it has lasted. Learning is Poisson regression by one step an observation: the logarithm of each parameter that took part
  * moves by (seen - expected) / (prior + what was expected of it so far), which for a parameter alone is the running mean with that many
  * observations of prior. More passes over the same examples were tried: they fit the first minutes too closely and lose. What was expected
- * is forgotten with a half-life, so that the model follows the load. One thread at a time; nothing is allocated.
+ * is forgotten with a half-life, so that the model follows the load.
+ *
+ * <p>Two regressions see the same and the mean of their hazards is used: one in which few factors differ by age, which learns soon, and one in which
+ * all do. Their mean errs less than either. One thread at a time; nothing is allocated.
  */
 final class ReturnModel {
     /** Ages at which the hazard may change; older blocks are taken as never to return. */
@@ -28,18 +29,10 @@ final class ReturnModel {
     /** Where the values of factors that differ by age change. */
     private static final int[] GROUP_ENDS_SECONDS = {30, 120, 300, 900, 3600};
 
-    private static final int GROUPS = GROUP_ENDS_SECONDS.length;
+    static final int GROUPS = GROUP_ENDS_SECONDS.length;
     private static final int[] GROUP_OF_BIN = new int[BINS];
 
-    private static final double PRIOR_OF_CURVE = 2;
-    private static final double PRIOR_OF_FACTOR = 20;
     private static final double HALF_LIFE_SECONDS = 2_400;
-    /** Before anything is known: a quarter comes back, half of these within two minutes. */
-    private static final double FIRST_HAZARD = 0.0015;
-
-    private static final double FIRST_FADE_SECONDS = 200;
-    private static final double LEAST_HAZARD = 1e-7;
-    private static final double MOST_HAZARD = 1e4;
     private static final double RESCALE_AT = 1e6;
 
     static {
@@ -49,12 +42,8 @@ final class ReturnModel {
         }
     }
 
-    private final double[] curves = new double[BlockClass.COUNT * BINS];
-    private final double[] curvesExpected = new double[curves.length];
-    /** By factor, level and group of ages. */
-    private final double[] factors = new double[Traits.FACTORS * Traits.LEVELS * GROUPS];
-
-    private final double[] factorsExpected = new double[factors.length];
+    private final HazardRegression few = new HazardRegression(Traits.FEW_BY_AGE);
+    private final HazardRegression all = new HazardRegression(Traits.ALL_BY_AGE);
     /** Weight of an observation now: it grows instead of all else shrinking. */
     private double scale = 1;
 
@@ -62,13 +51,6 @@ final class ReturnModel {
 
     ReturnModel(long nowMillis) {
         scaledAtMillis = nowMillis;
-        Arrays.fill(factors, 1);
-        Arrays.fill(factorsExpected, PRIOR_OF_FACTOR);
-        Arrays.fill(curvesExpected, PRIOR_OF_CURVE);
-        for (int i = 0; i < curves.length; i++) {
-            double middle = (EDGES_SECONDS[i % BINS] + EDGES_SECONDS[i % BINS + 1]) / 2.0;
-            curves[i] = FIRST_HAZARD * Math.exp(-middle / FIRST_FADE_SECONDS) + 10 * LEAST_HAZARD;
-        }
     }
 
     /** When {@code bin} begins. */
@@ -76,26 +58,21 @@ final class ReturnModel {
         return 1000L * EDGES_SECONDS[bin];
     }
 
-    private static int factorPlace(long traits, int factor, int group) {
-        int level = Traits.level(traits, factor);
-        return (factor * Traits.LEVELS + level) * GROUPS + (Traits.differsByAge(factor) ? group : 0);
+    static double middleSeconds(int bin) {
+        return (EDGES_SECONDS[bin] + EDGES_SECONDS[bin + 1]) / 2.0;
     }
 
-    private double product(int of, long traits, int group) {
-        double product = 1;
-        for (int factor = 0; factor < factorsOf(of); factor++) {
-            product *= factors[factorPlace(traits, factor, group)];
-        }
-        return product;
-    }
-
-    private static int factorsOf(int of) {
-        return BlockClass.isPrivate(of) ? Traits.FACTORS : 0;
+    /** The group of ages that {@code bin} is in. */
+    static int group(int bin) {
+        return GROUP_OF_BIN[bin];
     }
 
     /** Returns a second of blocks of class {@code of} in {@code bin} of their age. */
     double hazard(int of, long traits, int bin) {
-        return curves[of * BINS + bin] * product(of, traits, GROUP_OF_BIN[bin]);
+        int group = GROUP_OF_BIN[bin];
+        return 0.5
+                * (few.curve(of, bin) * few.product(of, traits, group)
+                        + all.curve(of, bin) * all.product(of, traits, group));
     }
 
     /** Blocks of class {@code of} stayed away for all of {@code bin}. */
@@ -109,38 +86,18 @@ final class ReturnModel {
     }
 
     private void observe(int of, long traits, int bin, double seconds, double seen) {
-        double expected = seconds * hazard(of, traits, bin);
-        double surprise = (seen - expected) * scale;
-        int at = of * BINS + bin;
-        curvesExpected[at] += expected * scale;
-        curves[at] = moved(curves[at], surprise / curvesExpected[at]);
-        for (int factor = 0; factor < factorsOf(of); factor++) {
-            int place = factorPlace(traits, factor, GROUP_OF_BIN[bin]);
-            factorsExpected[place] += expected * scale;
-            factors[place] = moved(factors[place], surprise / factorsExpected[place]);
-        }
-    }
-
-    /** About {@code value} times e to the {@code step}. */
-    private static double moved(double value, double step) {
-        double bounded = Math.max(-1, Math.min(1, step));
-        return Math.max(LEAST_HAZARD, Math.min(MOST_HAZARD, value * (2 + bounded) / (2 - bounded)));
+        few.observe(of, traits, bin, seconds, seen, scale);
+        all.observe(of, traits, bin, seconds, seen, scale);
     }
 
     /** Lets time pass: what was seen before weighs less. */
     void forget(long nowMillis) {
         scale = Math.pow(2, (nowMillis - scaledAtMillis) * 1e-3 / HALF_LIFE_SECONDS);
         if (scale > RESCALE_AT) {
-            divide(curvesExpected, scale);
-            divide(factorsExpected, scale);
+            few.divide(scale);
+            all.divide(scale);
             scaledAtMillis = nowMillis;
             scale = 1;
-        }
-    }
-
-    private static void divide(double[] values, double by) {
-        for (int i = 0; i < values.length; i++) {
-            values[i] = Math.max(values[i] / by, LEAST_HAZARD);
         }
     }
 
@@ -157,17 +114,19 @@ final class ReturnModel {
         double waited = 0;
         double best = 0;
         int group = -1;
-        double product = 1;
+        double fewProduct = 0;
+        double allProduct = 0;
         for (int at = bin; at < BINS; at++) {
             if (GROUP_OF_BIN[at] != group) {
                 group = GROUP_OF_BIN[at];
-                product = product(of, traits, group);
+                fewProduct = 0.5 * few.product(of, traits, group);
+                allProduct = 0.5 * all.product(of, traits, group);
             }
-            double hazard = curves[of * BINS + at] * product;
+            double hazard = few.curve(of, at) * fewProduct + all.curve(of, at) * allProduct;
             double expected = hazard * (EDGES_SECONDS[at + 1] - EDGES_SECONDS[at]);
             double half = 0.5 * expected;
-            double back =
-                    away * (1 - 1 / (1 + expected + expected * half * (1 + half / 1.5))); // about 1 - exp(-expected)
+            double stay = 1 / (1 + expected + expected * half * (1 + half / 1.5)); // about exp(-expected)
+            double back = away * (1 - stay);
             returned += back;
             waited += back / hazard;
             away -= back;

@@ -98,10 +98,11 @@ final class SeenBlocks {
             owner.forgotten(node);
             byName.remove(names[node]);
             used[node] = false;
-            if (parents[node] != NONE) {
-                children[parents[node]]--;
-            }
             free[freeCount++] = node;
+            int parent = parents[node];
+            if (parent != NONE && --children[parent] == 0) {
+                hand = parent - 1; // next: a long chain would cost a round a block otherwise
+            }
         }
     }
 

@@ -20,6 +20,11 @@ final class Traits {
     private static final double[] GAP_EDGES = {0, 15, 40, 80, 160, 320, 640};
     private static final double[] RATIO_EDGES = {0, 0.002, 0.01, 0.03, 0.1, 0.3, 1};
 
+    /** The factors of which it is plain that what they say depends on how long ago the request was. */
+    static final boolean[] FEW_BY_AGE = {true, false, false, true, false, false};
+
+    static final boolean[] ALL_BY_AGE = {true, true, true, true, true, true};
+
     private Traits() {}
 
     /**
@@ -49,11 +54,6 @@ final class Traits {
 
     static int level(long traits, int factor) {
         return (int) (traits >>> (BITS * factor)) & (LEVELS - 1);
-    }
-
-    /** Whether what a factor says about returns depends on how long ago the request was. */
-    static boolean differsByAge(int factor) {
-        return factor == TURN || factor == GAP;
     }
 
     private static long put(int factor, int level) {

@@ -32,7 +32,7 @@ final class ClassicPoliciesTest {
     private static void compare(
             String name, Function<Integer, EvictionPolicy> maker, Function<Integer, Plain> plainMaker) {
         SplittableRandom random = Seeds.random(name);
-        for (int run = 0; run < Seeds.count(20, 1_000); run++) {
+        for (int run = 0; run < Seeds.count(10, 1_000); run++) {
             int slots = 2 + random.nextInt(12);
             int names = slots + 1 + random.nextInt(3 * slots);
             ModelPool pool = new ModelPool(maker.apply(slots), slots);
@@ -258,7 +258,7 @@ final class ClassicPoliciesTest {
     @Test
     void lru_randomChains_cachesAsThePlainOne() {
         SplittableRandom random = Seeds.random("lru chains");
-        for (int run = 0; run < Seeds.count(20, 1_000); run++) {
+        for (int run = 0; run < Seeds.count(10, 1_000); run++) {
             int slots = 6 + random.nextInt(12);
             ModelPool pool = new ModelPool(Policies.lru(slots), slots);
             Map<Long, Integer> times = new HashMap<>();

@@ -95,7 +95,7 @@ final class EvictionPolicyContractTest {
     @MethodSource("policies")
     void evict_randomChainsAndLeases_takesUnleasedLeavesOnly(Subject subject) {
         SplittableRandom random = Seeds.random("evict_randomChains " + subject);
-        for (int i = 0; i < Seeds.count(15, 3_000); i++) {
+        for (int i = 0; i < Seeds.count(10, 3_000); i++) {
             work(subject, random.nextLong(), 300);
         }
     }

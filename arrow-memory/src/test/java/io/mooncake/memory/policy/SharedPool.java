@@ -37,6 +37,21 @@ final class SharedPool implements Candidates {
         }
     }
 
+    /** Stores a block of which nothing was announced. */
+    void storeUnannounced(int slot) {
+        stored++;
+        words.set(slot, 0);
+        policy.stored(slot, slot, slot, true);
+    }
+
+    /** Touches at a given time. */
+    void useAt(int slot, long nanos) {
+        words.incrementAndGet(slot);
+        policy.touch(slot, nanos);
+        words.decrementAndGet(slot);
+        policy.released(slot);
+    }
+
     /** Evicts one if full, and stores another. */
     void replace(long block) {
         int slot = stored < blocks ? stored++ : policy.evict(this);
