@@ -106,7 +106,7 @@ class BlockArenaTest {
     @Test
     void allocate_randomSizesForLong_doesNotFragmentToPieces() {
         SplittableRandom random = Seeds.random("allocate_randomSizesForLong");
-        int rounds = Seeds.count(300_000, 30_000_000);
+        int rounds = Seeds.count(120_000, 30_000_000);
         TreeMap<Long, Long> ends = new TreeMap<>();
         List<long[]> live = new ArrayList<>();
         long liveBytes = 0;
@@ -114,10 +114,10 @@ class BlockArenaTest {
         double most = 0;
         for (int i = 0; i < rounds; i++) {
             // Phases prefer other sizes, so that chunks of one class must become those of another.
-            long size = size(random, i / 20_000);
+            long size = size(random, i / 10_000);
             long token = arena.allocate(size);
             while (token == BlockArena.NONE) {
-                if (i > 40_000) {
+                if (i > 20_000) {
                     double full = (double) liveBytes / BYTES;
                     least = Math.min(least, full);
                     most = Math.max(most, full);

@@ -47,13 +47,13 @@ class BlockStatesStressTest {
                         "-iters",
                         LONG ? "10" : "1",
                         "-time",
-                        LONG ? "2000" : "150"))
+                        LONG ? "2000" : "100"))
                 .directory(folder.toFile())
                 .redirectErrorStream(true)
                 .redirectOutput(log.toFile())
                 .start();
         try {
-            assertThat(jcstress.waitFor(LONG ? 1800 : 120, TimeUnit.SECONDS))
+            assertThat(jcstress.waitFor(LONG ? 3600 : 300, TimeUnit.SECONDS))
                     .as("ended: " + Files.readString(log))
                     .isTrue();
         } finally {

@@ -80,8 +80,8 @@ public class SlabLincheckTest {
     @Test
     void calls_modelChecked_areLinearizable() {
         new ModelCheckingOptions()
-                .iterations(Seeds.count(10, 100))
-                .invocationsPerIteration(Seeds.count(300, 10_000))
+                .iterations(Seeds.count(4, 100))
+                .invocationsPerIteration(Seeds.count(100, 10_000))
                 .threads(2)
                 .actorsPerThread(4)
                 .check(SlabLincheckTest.class);
@@ -90,8 +90,8 @@ public class SlabLincheckTest {
     @Test
     void calls_underStress_areLinearizable() {
         new StressOptions()
-                .iterations(Seeds.count(10, 100))
-                .invocationsPerIteration(Seeds.count(300, 10_000))
+                .iterations(Seeds.count(5, 100))
+                .invocationsPerIteration(Seeds.count(200, 10_000))
                 .threads(3)
                 .actorsPerThread(3)
                 .check(SlabLincheckTest.class);
