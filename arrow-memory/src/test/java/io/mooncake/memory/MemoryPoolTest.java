@@ -302,7 +302,7 @@ class MemoryPoolTest {
             List<PoolBuffer> live = new ArrayList<>();
             long liveBytes = 0;
             double least = 1;
-            int rounds = Seeds.count(16_000, 4_000_000);
+            int rounds = Seeds.count(16_000, 1_000_000);
             for (int i = 0; i < rounds; i++) {
                 // Each phase has its own size, from 4 to 128 KiB, and leaves a few of its buffers behind.
                 int size = 4096 << new SplittableRandom(i / 4000).nextInt(6);

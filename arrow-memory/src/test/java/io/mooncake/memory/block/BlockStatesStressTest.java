@@ -47,7 +47,7 @@ class BlockStatesStressTest {
                         "-iters",
                         LONG ? "10" : "1",
                         "-time",
-                        LONG ? "2000" : "100"))
+                        LONG ? "1000" : "100"))
                 .directory(folder.toFile())
                 .redirectErrorStream(true)
                 .redirectOutput(log.toFile())
