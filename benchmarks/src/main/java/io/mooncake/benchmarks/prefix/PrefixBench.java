@@ -23,20 +23,10 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PrefixBench implements Bench {
     private static final int BLOCKS = 1_000_000;
+    private static final int WARM_UP_ROUNDS = 3;
     private static final int QUICK_BLOCKS = 200_000;
     private static final long SEED = 20_261_130;
     private static final List<String> TRACES = List.of("conversation", "synthetic");
-
-    private final int scale;
-
-    public PrefixBench() {
-        this(1);
-    }
-
-    /** For tests: that many times fewer blocks, and shorter measurements. */
-    PrefixBench(int scale) {
-        this.scale = scale;
-    }
 
     @Override
     public String name() {
@@ -55,7 +45,7 @@ public final class PrefixBench implements Bench {
 
     @Override
     public BenchmarkReport run(Settings asked, Terminal terminal) throws IOException, InterruptedException {
-        int blocks = (asked.quick() ? QUICK_BLOCKS : BLOCKS) / scale;
+        int blocks = asked.quick() ? QUICK_BLOCKS : BLOCKS;
         int rounds = asked.runs() > 0 ? asked.runs() : asked.quick() ? 5 : 9;
         List<BenchmarkResult> results = new ArrayList<>();
         Map<String, Object> shapes = new LinkedHashMap<>();
@@ -70,7 +60,7 @@ public final class PrefixBench implements Bench {
                     ? Workload.branching(blocks, SEED)
                     : Workload.ofTrace(
                             kind, TraceRequest.read(traces.resolve("mooncake_" + kind + "_trace.jsonl")), blocks, SEED);
-            PrefixRounds measured = new PrefixRounds(workload, rounds, (asked.quick() ? 100 : 300) / scale);
+            PrefixRounds measured = new PrefixRounds(workload, WARM_UP_ROUNDS, rounds, asked.quick() ? 100 : 300);
             measured.build();
             measured.lookUps();
             measured.readerBesideWriter();

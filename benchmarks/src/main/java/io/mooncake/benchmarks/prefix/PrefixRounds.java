@@ -21,17 +21,20 @@ final class PrefixRounds {
     private static final int LONG_CALLS = 32;
     private static final int SHORT_CALLS = 2_048;
     private static final int MISS_BATCH = 128;
-    private static final int WARM_UP_ROUNDS = 3;
+    private static final int BUILDS = 3;
+    private static final int KEY_BLOCKS = 512;
 
     private final Workload workload;
+    private final int warmUps;
     private final int rounds;
     private final int millis;
     private final Map<Figure, Map<String, List<Double>>> figures = new EnumMap<>(Figure.class);
     private final List<Contender> contenders = new ArrayList<>();
     private TreeContender ours;
 
-    PrefixRounds(Workload workload, int rounds, int millis) {
+    PrefixRounds(Workload workload, int warmUps, int rounds, int millis) {
         this.workload = workload;
+        this.warmUps = warmUps;
         this.rounds = rounds;
         this.millis = millis;
         ours = tree(false);
@@ -75,7 +78,7 @@ final class PrefixRounds {
                 round -> tree(false),
                 round -> new ChainedHashContender(workload.blocks()),
                 round -> new RadixPortContender());
-        for (int round = -1; round < 3; round++) {
+        for (int round = -Math.min(1, warmUps); round < Math.min(BUILDS, rounds); round++) {
             contenders.clear();
             for (IntFunction<Contender> kind : kinds) {
                 long start = System.nanoTime();
@@ -97,7 +100,7 @@ final class PrefixRounds {
 
     /** The three kinds of look-up, contenders in turns. */
     void lookUps() {
-        for (int round = -WARM_UP_ROUNDS; round < rounds; round++) {
+        for (int round = -warmUps; round < rounds; round++) {
             List<Contender> turns = new ArrayList<>(contenders);
             Collections.rotate(turns, round);
             for (Contender contender : turns) {
@@ -141,7 +144,7 @@ final class PrefixRounds {
     void readerBesideWriter() throws InterruptedException {
         TreeWriter writer = new TreeWriter(ours, workload.shorts());
         TreeContender reader = new TreeContender(ours);
-        for (int round = -1; round < rounds; round++) {
+        for (int round = -Math.min(1, warmUps); round < rounds; round++) {
             double[] alone = readFor(reader);
             AtomicBoolean stop = new AtomicBoolean();
             long before = writer.tokens();
@@ -189,14 +192,15 @@ final class PrefixRounds {
         }
         ChainKeys keys = new ChainKeys();
         int blocks = Workload.LONG / Workload.BLOCK_TOKENS;
-        for (int round = -WARM_UP_ROUNDS; round < rounds; round++) {
+        for (int round = -warmUps; round < rounds; round++) {
             double found = 1e3 * median(keyed, workload.longs(), LONG_CALLS, 1, Workload.LONG) / blocks;
-            double[] nanos = new double[workload.longs().size()];
+            double[] nanos = new double[LONG_CALLS];
             int sum = 0;
             for (int i = 0; i < nanos.length; i++) {
+                int[] prompt = workload.longs().get(i % workload.longs().size());
                 long start = System.nanoTime();
-                sum += chain(keys, keyed.root.key(), workload.longs().get(i)).hashCode();
-                nanos[i] = (double) (System.nanoTime() - start) / blocks;
+                sum += chain(keys, keyed.root.key(), prompt).hashCode();
+                nanos[i] = (double) (System.nanoTime() - start) / KEY_BLOCKS;
             }
             Arrays.sort(nanos);
             double made = nanos[nanos.length / 2];
@@ -207,11 +211,11 @@ final class PrefixRounds {
         }
     }
 
-    /** The key of the last block of {@code prompt}. */
+    /** Computes the keys of the first {@link #KEY_BLOCKS} blocks; the last one. */
     private static BlockKey chain(ChainKeys keys, BlockKey root, int[] prompt) {
         BlockKey key = root;
-        for (int at = 0; at < prompt.length; at += Workload.BLOCK_TOKENS) {
-            key = keys.next(key, prompt, at, Workload.BLOCK_TOKENS);
+        for (int block = 0; block < KEY_BLOCKS; block++) {
+            key = keys.next(key, prompt, block * Workload.BLOCK_TOKENS, Workload.BLOCK_TOKENS);
         }
         return key;
     }
