@@ -29,17 +29,17 @@ public interface ControlPlane {
     CompletionStage<byte[]> request(PeerAddress peer, String service, byte[] payload, Deadline deadline);
 
     /**
-     * Pushes a work notice into {@code queue} (1..32 ASCII characters) of {@code peer}. Nobody answers: notices that were under way when the
-     * connection or the peer ended are lost, and none comes twice. They are taken in order, and handled several at a time.
+     * Pushes a work notice into {@code queue} (1..32 ASCII characters) of {@code peer}. It waits there until a thread is free for it, so who
+     * pushes waits while the peer is behind. None comes twice; they begin in order, several at a time.
      *
-     * @return completed when the connection has taken it, which it does not while the peer is behind; exceptionally with DEADLINE_EXCEEDED
-     *     when it had not by then, PEER_UNREACHABLE, PEER_REFUSED, STALE, or EXHAUSTED when too many wait already
+     * @return completed when a thread of the peer has it, whatever becomes of the work; exceptionally with DEADLINE_EXCEEDED or
+     *     PEER_UNREACHABLE, after which it may have come or come yet, PEER_REFUSED where nobody pulls, STALE, or EXHAUSTED when too much waits there
      */
     CompletionStage<Void> push(PeerAddress peer, String queue, byte[] payload, Deadline deadline);
 
     /**
-     * Registers who takes the notices that peers push into {@code queue}, once a name. Called on control threads, several at a time; when it
-     * is slow, peers wait. What it throws is counted and logged here.
+     * Registers who takes the notices that peers push into {@code queue}, once a name. Called on threads for work alone, several at a time: when
+     * it is slow, who pushes waits, and no request does. What it throws is counted and logged here.
      */
     void pull(String queue, WorkHandler handler);
 

@@ -18,6 +18,7 @@ import io.mooncake.transfer.internal.RegionRegistry;
 import io.mooncake.transfer.internal.SafetyChecks;
 import io.mooncake.transfer.metadata.EngineRecord;
 import io.mooncake.transfer.metadata.MetadataStore;
+import io.mooncake.transfer.shm.HostIdentity;
 import io.mooncake.transfer.tcp.GonePeers;
 import io.mooncake.transfer.tcp.LocalSockets;
 import io.mooncake.transfer.tcp.PeerAcceptor;
@@ -97,7 +98,9 @@ final class LocalTransferEngine implements TransferEngine {
                 checks.incarnation(),
                 counters,
                 config.tls(),
-                new LocalSockets(LocalSockets.defaultFolder(), incarnation));
+                ZmqControlPlane.takesLocalSockets()
+                        ? new LocalSockets(LocalSockets.defaultFolder(HostIdentity.own()), incarnation)
+                        : null);
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
         this.leaseClient = new LeaseClient(control);
         this.tcp = new TcpTransport(
@@ -129,9 +132,9 @@ final class LocalTransferEngine implements TransferEngine {
 
     private PeerAddress listen(UUID incarnation) {
         List<Integer> ports = new ArrayList<>();
-        ports.add(listen(ports, Plane.DATA, Map.of(Plane.DATA, tcp::serve)));
-        ports.add(listen(ports, Plane.CONTROL, control.served(Plane.CONTROL, Plane.WORK)));
-        ports.add(listen(ports, Plane.EVENT, control.served(Plane.EVENT)));
+        ports.add(listen(ports, Plane.DATA, tcp::serve));
+        ports.add(listen(ports, Plane.CONTROL, control.requests()));
+        ports.add(listen(ports, Plane.EVENT, control.subscribers()));
         return new PeerAddress(
                 incarnation, config.advertisedHost(), ports.get(0), ports.get(1), ports.get(2), config.rails());
     }
@@ -153,13 +156,13 @@ final class LocalTransferEngine implements TransferEngine {
         return addresses;
     }
 
-    private int listen(List<Integer> used, Plane plane, Map<Plane, PeerAcceptor.Handler> handlers) {
+    private int listen(List<Integer> used, Plane plane, PeerAcceptor.Handler handler) {
         List<String> hosts = new ArrayList<>();
         hosts.add(config.bindHost());
         if (plane == Plane.DATA) {
             hosts.addAll(config.rails());
         }
-        return sockets.listen(hosts, config.portFrom(), config.portTo(), used, plane, handlers);
+        return sockets.listen(hosts, config.portFrom(), config.portTo(), used, plane, handler);
     }
 
     /** Makes the engine known under {@code name} in {@code store}, which closes with it. */

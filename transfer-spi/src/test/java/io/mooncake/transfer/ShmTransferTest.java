@@ -119,9 +119,9 @@ final class ShmTransferTest extends TransferContract {
                     .isEqualTo(TransferStatus.COMPLETED);
             // The reader counts its term from before it asked: the longer the way there, the sooner it is over.
             proxy.readerBytes = 0;
-            RemoteHandle late = handleFor(far, Duration.ofMillis(2_500));
+            RemoteHandle late = handleFor(far, Duration.ofMillis(8_500));
             Thread way = new Thread(() -> {
-                await(() -> late.expiresAtNanos() - System.nanoTime() < 1_200_000_000L);
+                await(() -> late.expiresAtNanos() - System.nanoTime() < 4_000_000_000L);
                 proxy.readerBytes = Long.MAX_VALUE;
             });
             way.start();

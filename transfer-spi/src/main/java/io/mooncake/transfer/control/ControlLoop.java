@@ -7,9 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
@@ -62,14 +60,12 @@ final class ControlLoop implements AutoCloseable {
     // Owned by the loop's thread.
     private final List<Polled> polled = new ArrayList<>();
     private final List<Actor> actors = new ArrayList<>();
-    /** Sockets that nothing is read from for now. */
-    private final Set<ZMQ.Socket> held = new HashSet<>();
-
     private boolean changed = true;
     private long loggedAtNanos = System.nanoTime() - LOG_PAUSE_NANOS;
 
-    ControlLoop(String name) throws IOException {
+    ControlLoop(String name, int maxSockets) throws IOException {
         ZmqAttachment.requireAvailable();
+        context.getContext().setMaxSockets(maxSockets);
         wakeup = Pipe.open();
         wakeup.source().configureBlocking(false);
         wakeup.sink().configureBlocking(false);
@@ -132,14 +128,8 @@ final class ControlLoop implements AutoCloseable {
         return new Msg(bytes < 0 || bytes > ControlFrameDescriptor.MAX_FRAME_BYTES ? 0 : bytes);
     }
 
-    /** Whether messages of the socket are left where they are, so that the other side comes to wait. Loop only. */
-    void hold(ZMQ.Socket socket, boolean hold) {
-        changed |= hold ? held.add(socket) : held.remove(socket);
-    }
-
     /** Closes a socket. Loop only. */
     void close(ZMQ.Socket socket) {
-        held.remove(socket);
         polled.removeIf(one -> one.socket == socket);
         changed = true;
         context.destroySocket(socket);
@@ -195,7 +185,7 @@ final class ControlLoop implements AutoCloseable {
         ZMQ.Poller poller = context.createPoller(polled.size() + 1);
         poller.register(wakeup.source(), ZMQ.Poller.POLLIN);
         for (Polled one : polled) {
-            poller.register(one.socket, held.contains(one.socket) ? 0 : ZMQ.Poller.POLLIN);
+            poller.register(one.socket, ZMQ.Poller.POLLIN);
         }
         changed = false;
         return poller;

@@ -11,6 +11,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
 import org.zeromq.ZMQ;
 import zmq.Options;
 import zmq.Own;
@@ -88,19 +89,37 @@ final class ZmqAttachment {
         }
     }
 
+    /** A connection whose addresses can be shown; nothing goes over it. Null where there is no loopback interface. */
+    private static final class Shown {
+        static final @Nullable SocketChannel CHANNEL = open();
+
+        private static @Nullable SocketChannel open() {
+            try (ServerSocketChannel server = ServerSocketChannel.open()) {
+                server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+                return SocketChannel.open(server.getLocalAddress());
+            } catch (IOException e) {
+                return null;
+            }
+        }
+    }
+
+    /** Whether channels without IP addresses can be attached. */
+    static boolean takesLocal() {
+        return Shown.CHANNEL != null;
+    }
+
     /** Release 0.6.0 wants the addresses of a TCP connection, to show them; it works with any channel that can be polled. */
     private static StreamEngine engine(SocketChannel channel, Options options, String name)
             throws IOException, IllegalAccessException {
         if (channel.getLocalAddress() instanceof InetSocketAddress) {
             return new StreamEngine(channel, options, name);
         }
-        try (ServerSocketChannel server = ServerSocketChannel.open()) {
-            server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-            try (SocketChannel shown = SocketChannel.open(server.getLocalAddress())) {
-                StreamEngine engine = new StreamEngine(shown, options, name);
-                METHODS.channel.set(engine, channel);
-                return engine;
-            }
+        SocketChannel shown = Shown.CHANNEL;
+        if (shown == null) {
+            throw new IOException("no loopback interface");
         }
+        StreamEngine engine = new StreamEngine(shown, options, name);
+        METHODS.channel.set(engine, channel);
+        return engine;
     }
 }

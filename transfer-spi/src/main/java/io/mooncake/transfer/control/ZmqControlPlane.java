@@ -11,10 +11,8 @@ import io.mooncake.transfer.tcp.GonePeers;
 import io.mooncake.transfer.tcp.PeerAcceptor;
 import io.mooncake.transfer.tcp.PeerChannel;
 import io.mooncake.transfer.tcp.PeerSockets;
-import io.mooncake.transfer.tcp.Plane;
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
-import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -36,8 +34,8 @@ import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
 /**
- * The control plane: a ROUTER that peers' DEALERs ask, a PULL that peers' PUSHes fill, and an XPUB that peers' SUBs listen to. The engine itself
- * reaches them by inproc endpoints.
+ * The control plane: a ROUTER that peers' DEALERs ask and push to, and an XPUB that peers' SUBs listen to. The engine itself reaches them by
+ * inproc endpoints.
  *
  * <p>One loop owns the sockets ({@link ControlLoop}); handlers and listeners run on a small pool. Futures complete on the loop's thread.
  * Every queue is bounded: outstanding requests a peer, handler tasks, bytes of events that wait to be published, messages a subscriber.
@@ -54,12 +52,14 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     /** Connections of one life of a member to each of the two ports; an engine needs one. */
     static final int MAX_CONNECTIONS = 16;
 
-    /** Notices that handlers have and have not finished: with so many nothing more is pulled until half of them are done. */
-    private static final int MAX_WORK = 256;
+    private static final int WORK_THREADS = 4;
+    private static final int MAX_WORK = 4096;
+    private static final long MAX_WORK_BYTES = 64L << 20;
+    /** JeroMQ's own limit is 1,024: two for each peer. */
+    private static final int MAX_SOCKETS = 65_536;
 
     private static final UUID NOBODY = new UUID(0, 0);
     private static final String REQUESTS = "inproc://requests";
-    private static final String WORK = "inproc://work";
     private static final String EVENTS = "inproc://events";
     private static final Logger LOG = LoggerFactory.getLogger(ZmqControlPlane.class);
     private static final long LOG_PAUSE_NANOS = 1_000_000_000L;
@@ -69,12 +69,16 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     private final GonePeers gone;
     private final ControlLoop loop;
     private final ThreadPoolExecutor handlerThreads;
+    /** Of their own: work may take long, and ask peers for what only their handlers give. */
+    private final ThreadPoolExecutor workThreads;
+
     private final ThreadPoolExecutor connectThreads;
     private final Connector connector;
     private final Map<String, RequestHandler> handlers = new ConcurrentHashMap<>();
     private final Map<String, WorkHandler> workers = new ConcurrentHashMap<>();
-    private final LongAdder lostWork = new LongAdder();
-    private final AtomicLong lostLoggedNanos = new AtomicLong(System.nanoTime() - LOG_PAUSE_NANOS);
+    private final AtomicLong workBytes = new AtomicLong();
+    private final LongAdder failedWork = new LongAdder();
+    private final AtomicLong failedLoggedNanos = new AtomicLong(System.nanoTime() - LOG_PAUSE_NANOS);
     private final AtomicLong correlations = new AtomicLong();
     private final AtomicLong publishBytes = new AtomicLong();
     private final Map<SocketChannel, Accepted> accepted = new ConcurrentHashMap<>();
@@ -83,10 +87,7 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     // Owned by the loop.
     private final Map<UUID, RequestClient> requestClients = new HashMap<>();
     private final Map<UUID, EventClient> eventClients = new HashMap<>();
-    private final Map<UUID, WorkClient> workClients = new HashMap<>();
-    private int workUnderWay;
     private ZMQ.@Nullable Socket router;
-    private ZMQ.@Nullable Socket puller;
     private ZMQ.@Nullable Socket publisher;
 
     public ZmqControlPlane(PeerSockets sockets, UUID own, GonePeers gone, boolean checkIncarnation) {
@@ -94,11 +95,12 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         this.gone = gone;
         this.checkIncarnation = checkIncarnation;
         try {
-            this.loop = new ControlLoop("mooncake-control");
+            this.loop = new ControlLoop("mooncake-control", MAX_SOCKETS);
         } catch (IOException e) {
             throw new MooncakeException(MooncakeException.Code.EXHAUSTED, "control plane: " + e, e);
         }
         this.handlerThreads = pool("mooncake-handler", HANDLER_THREADS, MAX_HANDLER_TASKS);
+        this.workThreads = pool("mooncake-work", WORK_THREADS, MAX_WORK);
         // No queue: a peer that does not answer holds its own connects up, and nobody else's.
         this.connectThreads = new ThreadPoolExecutor(
                 0, MAX_CONNECTS, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), threads("mooncake-connect"));
@@ -106,8 +108,6 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         loop.post(() -> {
             router = loop.open(SocketType.ROUTER, HIGH_WATER_MARK, this::asked, accepted::remove);
             router.bind(REQUESTS);
-            puller = loop.open(SocketType.PULL, WorkClient.HIGH_WATER_MARK, this::pulled, accepted::remove);
-            puller.bind(WORK);
             publisher = loop.open(
                     SocketType.XPUB,
                     EVENT_HIGH_WATER_MARK,
@@ -132,48 +132,40 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         };
     }
 
-    private record Accepted(UUID peer, Plane plane) {}
+    private record Accepted(UUID peer, boolean events) {}
 
-    /** What takes the authenticated channels of a port, by the planes that it serves. */
-    public Map<Plane, PeerAcceptor.Handler> served(Plane... planes) {
-        Map<Plane, PeerAcceptor.Handler> handling = new EnumMap<>(Plane.class);
-        for (Plane plane : planes) {
-            handling.put(plane, handler(plane));
-        }
-        return handling;
+    /** Takes the authenticated channels of the control port. */
+    public PeerAcceptor.Handler requests() {
+        return handler(false);
     }
 
-    private PeerAcceptor.Handler handler(Plane plane) {
+    /** Takes the authenticated channels of the event port. */
+    public PeerAcceptor.Handler subscribers() {
+        return handler(true);
+    }
+
+    private PeerAcceptor.Handler handler(boolean events) {
         return new PeerAcceptor.Handler() {
             @Override
             public boolean admits(UUID peer) {
-                return hasRoom(peer, plane);
+                return hasRoom(peer, events);
             }
 
             @Override
             public void accepted(PeerChannel channel, UUID peer) {
-                accept(channel, peer, plane);
+                accept(channel, peer, events);
             }
         };
     }
 
-    private ZMQ.@Nullable Socket socket(Plane plane) {
-        return switch (plane) {
-            case CONTROL -> router;
-            case WORK -> puller;
-            case EVENT -> publisher;
-            case DATA -> null;
-        };
-    }
-
-    private boolean hasRoom(UUID peer, Plane plane) {
-        Accepted one = new Accepted(peer, plane);
+    private boolean hasRoom(UUID peer, boolean events) {
+        Accepted one = new Accepted(peer, events);
         // JeroMQ does not tell of those that end before their greeting.
         accepted.keySet().removeIf(channel -> !channel.isOpen());
         return accepted.values().stream().filter(one::equals).count() < MAX_CONNECTIONS;
     }
 
-    private void accept(PeerChannel stream, UUID peer, Plane plane) {
+    private void accept(PeerChannel stream, UUID peer, boolean events) {
         SocketChannel channel;
         try {
             channel = stream.handOver();
@@ -183,13 +175,13 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         }
         boolean posted = !gone.contains(peer)
                 && loop.post(() -> {
-                    ZMQ.Socket target = socket(plane);
+                    ZMQ.Socket target = events ? publisher : router;
                     try {
                         // Asked again: several may have been let in at once.
-                        if (target == null || gone.contains(peer) || !hasRoom(peer, plane)) {
+                        if (target == null || gone.contains(peer) || !hasRoom(peer, events)) {
                             throw new IOException("not serving " + peer);
                         }
-                        accepted.put(channel, new Accepted(peer, plane));
+                        accepted.put(channel, new Accepted(peer, events));
                         ZmqAttachment.attach(target, channel, peer.toString());
                     } catch (IOException e) {
                         accepted.remove(channel);
@@ -212,11 +204,18 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
 
     private void asked(ZMQ.Socket from, byte[] identity) {
         Frame frame = ControlFrameDescriptor.decode(ControlLoop.lastPart(from));
-        if (frame == null || frame.type() != ControlFrameDescriptor.REQUEST || gone.contains(frame.sender())) {
+        boolean work = frame != null && frame.type() == ControlFrameDescriptor.WORK;
+        if (frame == null
+                || !(work || frame.type() == ControlFrameDescriptor.REQUEST)
+                || gone.contains(frame.sender())) {
             return;
         }
         if (checkIncarnation && !frame.target().equals(own)) {
             error(identity, frame, ControlFrameDescriptor.STALE, "this is " + own);
+            return;
+        }
+        if (work) {
+            pulled(identity, frame);
             return;
         }
         RequestHandler handler = handlers.get(frame.name());
@@ -226,8 +225,44 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         }
         try {
             handlerThreads.execute(() -> answer(identity, frame, handler));
-        } catch (RejectedExecutionException e) {
+        } catch (RejectedExecutionException | OutOfMemoryError e) {
             error(identity, frame, ControlFrameDescriptor.BUSY, "busy");
+        }
+    }
+
+    /** Work waits for one of its threads, and who pushed it for the answer, which says that one has it. */
+    private void pulled(byte[] identity, Frame frame) {
+        WorkHandler handler = workers.get(frame.name());
+        if (handler == null) {
+            error(identity, frame, ControlFrameDescriptor.REFUSED, "nobody pulls from " + frame.name());
+            return;
+        }
+        int bytes = frame.payload().length;
+        if (workBytes.addAndGet(bytes) > MAX_WORK_BYTES) {
+            workBytes.addAndGet(-bytes);
+            error(identity, frame, ControlFrameDescriptor.BUSY, "too many bytes of work wait");
+            return;
+        }
+        try {
+            workThreads.execute(() -> work(identity, frame, handler));
+        } catch (RejectedExecutionException | OutOfMemoryError e) {
+            workBytes.addAndGet(-bytes);
+            error(identity, frame, ControlFrameDescriptor.BUSY, "too much work waits");
+        }
+    }
+
+    private void work(byte[] identity, Frame frame, WorkHandler handler) {
+        workBytes.addAndGet(-frame.payload().length);
+        respond(identity, frame, ControlFrameDescriptor.REPLY, ControlFrameDescriptor.NONE, new byte[0]);
+        try {
+            handler.handle(frame.sender(), frame.payload());
+        } catch (RuntimeException e) {
+            failedWork.increment();
+            long last = failedLoggedNanos.get();
+            long now = System.nanoTime();
+            if (now - last >= LOG_PAUSE_NANOS && failedLoggedNanos.compareAndSet(last, now)) {
+                LOG.warn("Work of queue {} failed ({} so far)", frame.name(), failedWork.sum(), e);
+            }
         }
     }
 
@@ -266,29 +301,33 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     @Override
     public CompletionStage<byte[]> request(PeerAddress peer, String service, byte[] payload, Deadline deadline) {
         ControlFrameDescriptor.requireName("service", service);
+        return send(peer, ControlFrameDescriptor.REQUEST, service, payload, deadline);
+    }
+
+    private CompletableFuture<byte[]> send(
+            PeerAddress peer, int type, String service, byte[] payload, Deadline deadline) {
         ControlFrameDescriptor.requirePayload(payload);
         CompletableFuture<byte[]> reply = new CompletableFuture<>();
         long deadlineNanos = System.nanoTime() + deadline.remainingNanos();
         long correlation = correlations.incrementAndGet();
-        byte[] frame = ControlFrameDescriptor.encode(new Frame(
-                ControlFrameDescriptor.REQUEST,
-                ControlFrameDescriptor.NONE,
-                correlation,
-                own,
-                peer.incarnation(),
-                service,
-                payload));
+        byte[] frame = ControlFrameDescriptor.encode(
+                new Frame(type, ControlFrameDescriptor.NONE, correlation, own, peer.incarnation(), service, payload));
         RequestClient.Pending pending = new RequestClient.Pending(correlation, frame, deadlineNanos, reply);
         boolean posted = loop.post(() -> {
             if (gone.contains(peer.incarnation()) || closed) {
                 reply.completeExceptionally(unreachable(peer));
                 return;
             }
-            requestClients
-                    .computeIfAbsent(
-                            peer.incarnation(),
-                            id -> new RequestClient(loop, connector, peer, checkIncarnation, here(peer, REQUESTS)))
-                    .send(pending);
+            try {
+                requestClients
+                        .computeIfAbsent(
+                                peer.incarnation(),
+                                id -> new RequestClient(loop, connector, peer, checkIncarnation, here(peer, REQUESTS)))
+                        .send(pending);
+            } catch (RuntimeException | Error e) {
+                // Out of sockets, most likely: who asked must not wait for ever.
+                reply.completeExceptionally(new MooncakeException(MooncakeException.Code.EXHAUSTED, peer.encode(), e));
+            }
         });
         if (!posted) {
             reply.completeExceptionally(unreachable(peer));
@@ -296,16 +335,11 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         return reply;
     }
 
-    /** Where the engine itself is reached, or null for others. */
-    private @Nullable String here(PeerAddress peer, String endpoint) {
-        return peer.incarnation().equals(own) ? endpoint : null;
+    @Override
+    public CompletionStage<Void> push(PeerAddress peer, String queue, byte[] payload, Deadline deadline) {
+        ControlFrameDescriptor.requireName("queue", queue);
+        return send(peer, ControlFrameDescriptor.WORK, queue, payload, deadline).thenAccept(taken -> {});
     }
-
-    private static MooncakeException unreachable(PeerAddress peer) {
-        return new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, peer.encode() + " is gone");
-    }
-
-    // ------------------------------------------------------------------------------------------------------- work
 
     @Override
     public void pull(String queue, WorkHandler handler) {
@@ -315,80 +349,19 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         }
     }
 
-    @Override
-    public CompletionStage<Void> push(PeerAddress peer, String queue, byte[] payload, Deadline deadline) {
-        ControlFrameDescriptor.requireName("queue", queue);
-        ControlFrameDescriptor.requirePayload(payload);
-        CompletableFuture<Void> taken = new CompletableFuture<>();
-        byte[] frame = ControlFrameDescriptor.encode(new Frame(
-                ControlFrameDescriptor.WORK, ControlFrameDescriptor.NONE, 0, own, peer.incarnation(), queue, payload));
-        WorkClient.Notice notice = new WorkClient.Notice(frame, System.nanoTime() + deadline.remainingNanos(), taken);
-        boolean posted = loop.post(() -> {
-            if (gone.contains(peer.incarnation()) || closed) {
-                taken.completeExceptionally(unreachable(peer));
-                return;
-            }
-            workClients
-                    .computeIfAbsent(peer.incarnation(), id -> new WorkClient(loop, connector, peer, here(peer, WORK)))
-                    .send(notice);
-        });
-        if (!posted) {
-            taken.completeExceptionally(unreachable(peer));
-        }
-        return taken;
+    /** Where the engine itself is reached, or null for others. */
+    private @Nullable String here(PeerAddress peer, String endpoint) {
+        return peer.incarnation().equals(own) ? endpoint : null;
     }
 
-    private void pulled(ZMQ.Socket from, byte[] first) {
-        ControlLoop.lastPart(from);
-        Frame frame = ControlFrameDescriptor.decode(first);
-        if (frame == null || frame.type() != ControlFrameDescriptor.WORK || gone.contains(frame.sender())) {
-            return;
-        }
-        WorkHandler handler = workers.get(frame.name());
-        if (handler == null || (checkIncarnation && !frame.target().equals(own))) {
-            lost(frame.name() + ": nobody pulls it", null);
-            return;
-        }
-        if (++workUnderWay >= MAX_WORK) {
-            loop.hold(from, true);
-        }
-        try {
-            handlerThreads.execute(() -> work(frame, handler));
-        } catch (RejectedExecutionException e) {
-            finished();
-            lost(frame.name() + ": too much waits", e);
-        }
+    /** Whether channels of {@link io.mooncake.transfer.tcp.LocalSockets} can be used. */
+    public static boolean takesLocalSockets() {
+        return ZmqAttachment.takesLocal();
     }
 
-    private void work(Frame frame, WorkHandler handler) {
-        try {
-            handler.handle(frame.sender(), frame.payload());
-        } catch (RuntimeException e) {
-            lost(frame.name(), e);
-        } finally {
-            loop.post(this::finished);
-        }
+    private static MooncakeException unreachable(PeerAddress peer) {
+        return new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, peer.encode() + " is gone");
     }
-
-    private void finished() {
-        workUnderWay--;
-        ZMQ.Socket from = puller;
-        if (from != null && workUnderWay <= MAX_WORK / 2) {
-            loop.hold(from, false);
-        }
-    }
-
-    /** Counts, and logs at most one a second. */
-    private void lost(String why, @Nullable Exception e) {
-        lostWork.increment();
-        long last = lostLoggedNanos.get();
-        long now = System.nanoTime();
-        if (now - last >= LOG_PAUSE_NANOS && lostLoggedNanos.compareAndSet(last, now)) {
-            LOG.warn("A work notice was lost: {} ({} so far)", why, lostWork.sum(), e);
-        }
-    }
-
-    // ----------------------------------------------------------------------------------------------------- events
 
     @Override
     public void publish(String topic, byte[] payload) {
@@ -445,10 +418,6 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             if (events != null) {
                 events.close();
             }
-            WorkClient work = workClients.remove(incarnation);
-            if (work != null) {
-                work.close("declared gone");
-            }
             accepted.forEach((channel, one) -> {
                 if (one.peer.equals(incarnation)) {
                     hangUp(channel);
@@ -475,14 +444,12 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             requestClients.clear();
             eventClients.values().forEach(EventClient::close);
             eventClients.clear();
-            workClients.values().forEach(client -> client.close("this engine closes"));
-            workClients.clear();
             router = null;
-            puller = null;
             publisher = null;
         });
         loop.close();
         handlerThreads.shutdownNow();
+        workThreads.shutdownNow();
         connectThreads.shutdownNow();
         accepted.keySet().forEach(Quietly::close);
     }

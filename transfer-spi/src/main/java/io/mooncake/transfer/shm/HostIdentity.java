@@ -8,13 +8,13 @@ import java.nio.file.Path;
 /**
  * Names the running kernel, never an address: two machines may use one address, and one machine many.
  */
-final class HostIdentity {
+public final class HostIdentity {
     private static final String OWN = read();
 
     private HostIdentity() {}
 
     /** The boot id of this kernel, or empty where it has none; then nothing is shared. */
-    static String own() {
+    public static String own() {
         return OWN;
     }
 

@@ -18,9 +18,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
-import java.util.Set;
 import java.util.UUID;
-import java.util.function.BiPredicate;
+import java.util.function.Predicate;
 import javax.crypto.Mac;
 
 /**
@@ -28,9 +27,6 @@ import javax.crypto.Mac;
  * buffers only. The caller's watchdog bounds the time.
  */
 final class Handshake {
-    /** Who has proved the secret, and what for. */
-    record Member(UUID incarnation, Plane plane) {}
-
     private final ClusterKey helloKey;
     private final ClusterKey acceptKey;
     private final ClusterKey connectKey;
@@ -79,24 +75,22 @@ final class Handshake {
     }
 
     /**
-     * Accepting side: returns who it is and what it wants when it has proved the secret.
+     * Accepting side: returns the peer's incarnation when it has proved the secret.
      *
-     * @param planes what the port serves
      * @param admits whether one more connection of a member is wanted
      * @throws HandshakeException STALE_INCARNATION when a member looks for another life of us, else REFUSED
      */
-    Member accept(PeerChannel channel, Set<Plane> planes, BiPredicate<Plane, UUID> admits) throws IOException {
+    UUID accept(PeerChannel channel, Plane plane, Predicate<UUID> admits) throws IOException {
         ByteBuffer hello = buffer(HELLO_BYTES);
         readFully(channel, hello, 4);
         readFully(channel, hello, HELLO_BYTES);
         byte[] helloMac = mac(helloKey, hello.array(), AUTHENTICATED_BYTES);
         ByteBuffer challenge = buffer(CHALLENGE_BYTES);
-        Plane plane = Plane.of(hello.get(6), planes);
-        if (!MessageDigest.isEqual(helloMac, tail(hello)) || plane == null) {
+        if (!MessageDigest.isEqual(helloMac, tail(hello)) || hello.get(6) != plane.code()) {
             throw refuse(channel, challenge, "wrong secret or plane");
         }
         UUID claimed = HandshakeDescriptor.uuid(hello, 8);
-        if (!admits.test(plane, claimed)) {
+        if (!admits.test(claimed)) {
             throw refuse(channel, challenge, "member " + claimed + " has as many connections as it may have");
         }
         int status = HandshakeDescriptor.STATUS_OK;
@@ -123,7 +117,7 @@ final class Handshake {
         if (!MessageDigest.isEqual(expected, proof.array())) {
             throw new HandshakeException(TransferStatus.REFUSED, "the proof is wrong");
         }
-        return new Member(claimed, plane);
+        return claimed;
     }
 
     private static HandshakeException refuse(PeerChannel channel, ByteBuffer challenge, String why) throws IOException {

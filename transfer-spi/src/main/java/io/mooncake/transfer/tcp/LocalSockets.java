@@ -16,6 +16,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,12 +34,14 @@ public final class LocalSockets {
     /** The kernel's limit is 107. */
     private static final int MAX_PATH_BYTES = 100;
 
-    private static final int MAX_LOOKED_AT = 64;
+    private static final UUID NOBODY = new UUID(0, 0);
+    private static final int MAX_LOOKED_AT = 256;
     /** A younger file may be of an engine that has not begun to listen. */
     private static final long LEAST_AGE_MILLIS = 10_000;
 
     private final Path folder;
     private final UUID own;
+    private final AtomicBoolean cleaned = new AtomicBoolean();
     private volatile boolean usable;
 
     /**
@@ -51,10 +54,18 @@ public final class LocalSockets {
         this.usable = prepare();
     }
 
-    /** The folder of this user. */
-    public static Path defaultFolder() {
-        return Path.of(
-                System.getProperty("java.io.tmpdir", "/tmp"), "mooncake-" + System.getProperty("user.name", "ipc"));
+    /**
+     * The folder of this user, among temporary files.
+     *
+     * @param kernel what tells the running kernel from others that may see the same files
+     */
+    public static Path defaultFolder(String kernel) {
+        String user = System.getProperty("user.name", "nobody");
+        String start = kernel.substring(0, Math.min(8, kernel.length()));
+        String name = "mooncake-" + user + "-" + start;
+        Path folder = Path.of(System.getProperty("java.io.tmpdir", "/tmp"), name);
+        boolean fits = path(folder, NOBODY, 65535).toString().length() <= MAX_PATH_BYTES;
+        return fits ? folder : Path.of("/tmp", name);
     }
 
     static boolean is(ServerSocketChannel server) {
@@ -69,11 +80,7 @@ public final class LocalSockets {
         try {
             Files.createDirectories(
                     folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            Object owner = Files.getAttribute(folder, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-            Object self = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
-            String rights =
-                    PosixFilePermissions.toString(Files.getPosixFilePermissions(folder, LinkOption.NOFOLLOW_LINKS));
-            if (!owner.equals(self) || !rights.endsWith("------")) {
+            if (!oursAlone()) {
                 LOG.info("No local sockets: {} is not this user's alone", folder);
                 return false;
             }
@@ -88,21 +95,34 @@ public final class LocalSockets {
         }
     }
 
+    private boolean oursAlone() throws IOException {
+        Object owner = Files.getAttribute(folder, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+        Object self = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+        String rights = PosixFilePermissions.toString(Files.getPosixFilePermissions(folder, LinkOption.NOFOLLOW_LINKS));
+        return owner.equals(self) && rights.endsWith("------") && Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS);
+    }
+
     private Path path(UUID incarnation, int port) {
+        return path(folder, incarnation, port);
+    }
+
+    private static Path path(Path folder, UUID incarnation, int port) {
         return folder.resolve(incarnation + "-" + port + ENDING);
     }
 
     /** Listens beside a port of this engine; null where that can't be. */
     @Nullable
-    ServerSocketChannel listen(int port) {
+    ServerSocketChannel listen(int port, int backlog) {
         if (!usable) {
             return null;
         }
-        removeOrphans();
+        if (!cleaned.getAndSet(true)) {
+            removeOrphans();
+        }
         ServerSocketChannel server = null;
         try {
             server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
-            server.bind(UnixDomainSocketAddress.of(path(own, port)));
+            server.bind(UnixDomainSocketAddress.of(path(own, port)), backlog);
             return server;
         } catch (IOException | UnsupportedOperationException e) {
             LOG.info("No local socket beside port {}: {}", port, e.toString());
@@ -121,7 +141,13 @@ public final class LocalSockets {
             return null;
         }
         Path path = path(peer.incarnation(), port);
-        return Files.exists(path) ? UnixDomainSocketAddress.of(path) : null;
+        try {
+            // Asked each time: folders for temporary files are cleaned, and then anybody may make one of that name.
+            boolean there = Files.exists(path, LinkOption.NOFOLLOW_LINKS) && oursAlone();
+            return there ? UnixDomainSocketAddress.of(path) : null;
+        } catch (IOException e) {
+            return null;
+        }
     }
 
     /** The file of a socket that was closed. */
@@ -157,8 +183,11 @@ public final class LocalSockets {
     }
 
     private static boolean orphan(Path file) {
-        try (SocketChannel probe = SocketChannel.open(UnixDomainSocketAddress.of(file))) {
-            return !probe.isConnected();
+        try (SocketChannel probe = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+            // Who listens may be stopped, with as many waiting for it as may: then this is another exception.
+            probe.configureBlocking(false);
+            probe.connect(UnixDomainSocketAddress.of(file));
+            return false;
         } catch (ConnectException e) {
             return true;
         } catch (IOException e) {

@@ -10,7 +10,6 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.Locale;
-import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -42,36 +41,29 @@ public final class PeerAcceptor implements AutoCloseable {
 
     private final PeerSockets sockets;
     private final ServerSocketChannel server;
-    /** By the planes that the port serves. */
-    private final Map<Plane, Handler> handlers;
-    /** Of this machine, whose members look whether the port still lives. */
+    private final Plane plane;
+    /** Of this machine, whose engines look whether the port still lives. */
     private final boolean local;
 
-    private final Plane plane;
+    private final Handler handler;
     private final ExecutorService threads;
     // Guarded by itself; oldest first.
     private final ArrayDeque<WatchedChannel> strangers = new ArrayDeque<>();
 
-    /** @param plane one of {@code handlers}, which names the port */
-    PeerAcceptor(PeerSockets sockets, ServerSocketChannel server, Plane plane, Map<Plane, Handler> handlers) {
-        this(sockets, server, plane, handlers, task -> {
+    PeerAcceptor(PeerSockets sockets, ServerSocketChannel server, Plane plane, Handler handler) {
+        this(sockets, server, plane, handler, task -> {
             Thread thread = new Thread(task, name(plane) + "-peer");
             thread.setDaemon(true);
             return thread;
         });
     }
 
-    PeerAcceptor(
-            PeerSockets sockets,
-            ServerSocketChannel server,
-            Plane plane,
-            Map<Plane, Handler> handlers,
-            ThreadFactory threads) {
+    PeerAcceptor(PeerSockets sockets, ServerSocketChannel server, Plane plane, Handler handler, ThreadFactory threads) {
         this.sockets = sockets;
         this.server = server;
         this.plane = plane;
-        this.handlers = Map.copyOf(handlers);
         this.local = LocalSockets.is(server);
+        this.handler = handler;
         this.threads = Executors.newCachedThreadPool(threads);
         Thread acceptor = new Thread(this::accept, name(plane) + "-accept");
         acceptor.setDaemon(true);
@@ -147,16 +139,12 @@ public final class PeerAcceptor implements AutoCloseable {
     }
 
     private void shakeHands(WatchedChannel stranger) {
-        Handshake.Member peer = null;
+        UUID peer = null;
         try {
             sockets.secure(stranger.channel);
-            Handshake.Member claimed = sockets.handshake().accept(stranger.channel, handlers.keySet(), this::admits);
+            UUID claimed = sockets.handshake().accept(stranger.channel, plane, handler::admits);
             if (stranger.disarm()) {
                 peer = claimed;
-            }
-        } catch (EOFException e) {
-            if (!local) {
-                sockets.refused(plane, stranger.channel, e);
             }
         } catch (HandshakeException e) {
             if (e.status() != TransferStatus.STALE_INCARNATION) {
@@ -166,6 +154,10 @@ public final class PeerAcceptor implements AutoCloseable {
         } catch (SSLException e) {
             sockets.refused(plane, stranger.channel, e);
             endPolitely(stranger);
+        } catch (EOFException e) {
+            if (!local && server.isOpen()) {
+                sockets.refused(plane, stranger.channel, e);
+            }
         } catch (IOException | RuntimeException e) {
             if (server.isOpen()) {
                 sockets.refused(plane, stranger.channel, e);
@@ -176,15 +168,9 @@ public final class PeerAcceptor implements AutoCloseable {
                 stranger.cut();
             }
         }
-        Handler handler = peer == null ? null : handlers.get(peer.plane());
-        if (peer != null && handler != null) {
-            handler.accepted(stranger.channel, peer.incarnation());
+        if (peer != null) {
+            handler.accepted(stranger.channel, peer);
         }
-    }
-
-    private boolean admits(Plane wanted, UUID peer) {
-        Handler handler = handlers.get(wanted);
-        return handler != null && handler.admits(peer);
     }
 
     /** A socket that is closed with bytes unread is reset, and our last words with it; so they are read first, for a moment. */

@@ -22,7 +22,6 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -186,16 +185,11 @@ public final class PeerSockets implements AutoCloseable {
      * @param hosts addresses of this machine, at least one
      * @param used ports not to be tried again
      * @param plane what it is for
-     * @param handlers get each authenticated channel, by the planes that it serves
+     * @param handler gets each authenticated channel
      * @throws MooncakeException CONFIGURATION when no port is free or the host is not ours
      */
     public synchronized int listen(
-            List<String> hosts,
-            int from,
-            int to,
-            List<Integer> used,
-            Plane plane,
-            Map<Plane, PeerAcceptor.Handler> handlers) {
+            List<String> hosts, int from, int to, List<Integer> used, Plane plane, PeerAcceptor.Handler handler) {
         IOException last = null;
         for (int port = from; port <= to; port++) {
             if (used.contains(port)) {
@@ -203,9 +197,9 @@ public final class PeerSockets implements AutoCloseable {
             }
             try {
                 for (ServerSocketChannel server : bind(hosts, port)) {
-                    acceptors.add(new PeerAcceptor(this, server, plane, handlers));
+                    acceptors.add(new PeerAcceptor(this, server, plane, handler));
                 }
-                listenHere(port, plane, handlers);
+                listenHere(port, plane, handler);
                 return port;
             } catch (UnknownHostException e) {
                 throw new MooncakeException(
@@ -239,10 +233,10 @@ public final class PeerSockets implements AutoCloseable {
     }
 
     /** Beside a port of the control plane, for those on this machine. */
-    private void listenHere(int port, Plane plane, Map<Plane, PeerAcceptor.Handler> handlers) {
-        ServerSocketChannel server = local == null || plane == Plane.DATA ? null : local.listen(port);
+    private void listenHere(int port, Plane plane, PeerAcceptor.Handler handler) {
+        ServerSocketChannel server = local == null || plane == Plane.DATA ? null : local.listen(port, BACKLOG);
         if (server != null) {
-            acceptors.add(new PeerAcceptor(this, server, plane, handlers));
+            acceptors.add(new PeerAcceptor(this, server, plane, handler));
         }
     }
 
@@ -259,10 +253,11 @@ public final class PeerSockets implements AutoCloseable {
             try {
                 return connect(peer, plane, here, null, deadlineNanos, gone);
             } catch (HandshakeException e) {
-                if (e.status() != TransferStatus.PEER_UNREACHABLE) {
+                boolean unheard = e.status() == TransferStatus.PEER_UNREACHABLE || e.status() == TransferStatus.REFUSED;
+                if (!unheard) {
                     throw e;
                 }
-                // The file may be all that is left of it, or of another network's peer of the same name.
+                // The file may be all that is left of it, or somebody else's by now: the port decides.
             }
         }
         return connect(peer, plane, peer.host(), null, deadlineNanos, gone);
@@ -271,7 +266,7 @@ public final class PeerSockets implements AutoCloseable {
     private static int port(PeerAddress peer, Plane plane) {
         return switch (plane) {
             case DATA -> peer.dataPort();
-            case CONTROL, WORK -> peer.controlPort();
+            case CONTROL -> peer.controlPort();
             case EVENT -> peer.eventPort();
         };
     }

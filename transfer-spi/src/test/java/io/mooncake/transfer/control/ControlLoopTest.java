@@ -16,7 +16,7 @@ final class ControlLoopTest {
     /** A poster was interrupted by the scheduler between its claim and its byte, and the loop had seen the claim by then. */
     @Test
     void wakeup_byteArrivesAfterItsTaskRan_loopSleepsAgain() throws Exception {
-        try (ControlLoop loop = new ControlLoop("test-loop")) {
+        try (ControlLoop loop = new ControlLoop("test-loop", 16)) {
             AtomicLong thread = new AtomicLong();
             CountDownLatch known = new CountDownLatch(1);
             loop.post(() -> {
@@ -37,7 +37,7 @@ final class ControlLoopTest {
 
     @Test
     void run_turnsThatThrow_areCountedAndOthersGoOn() throws Exception {
-        try (ControlLoop loop = new ControlLoop("test-loop")) {
+        try (ControlLoop loop = new ControlLoop("test-loop", 16)) {
             CountDownLatch done = new CountDownLatch(1);
             ControlLoop.Actor bad = now -> {
                 throw new IllegalStateException("a turn that fails");

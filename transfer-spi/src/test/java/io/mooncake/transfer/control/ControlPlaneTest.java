@@ -256,26 +256,25 @@ final class ControlPlaneTest {
     }
 
     @Test
-    void push_handlerIsStuck_pusherComesToWaitAndNothingTakenIsLost() throws Exception {
+    void push_handlersAreStuck_pusherWaitsRequestsDoNotAndNothingIsLost() throws Exception {
         CountDownLatch stuck = new CountDownLatch(1);
-        AtomicInteger pulled = new AtomicInteger();
+        List<Integer> pulled = Collections.synchronizedList(new ArrayList<>());
+        server.control().handle("echo", (from, payload) -> payload);
         server.control().pull("work", (from, payload) -> {
             try {
                 stuck.await();
             } catch (InterruptedException e) {
                 throw new AssertionError(e);
             }
-            pulled.incrementAndGet();
+            pulled.add(ByteBuffer.wrap(payload).getInt());
         });
-        // What lies in the kernel's buffers is taken too, so notices must have some size.
-        byte[] large = new byte[64 << 10];
+        assertThat(ask(server.address(), "echo", new byte[1], 20_000).join()).hasSize(1);
         List<CompletableFuture<Void>> all = new ArrayList<>();
-        for (int i = 0; i < 2000; i++) {
-            all.add(client.control()
-                    .push(server.address(), "work", large, Deadline.ofMillis(1500))
-                    .toCompletableFuture());
+        for (int i = 0; i < 100; i++) {
+            all.add(push(server.address(), i, 4000));
         }
-        long taken = 0;
+        assertThat(ask(server.address(), "echo", new byte[2], 20_000).join()).hasSize(2);
+        int taken = 0;
         for (CompletableFuture<Void> one : all) {
             try {
                 one.get(10, TimeUnit.SECONDS);
@@ -284,12 +283,36 @@ final class ControlPlaneTest {
                 assertThat(e.getCause()).extracting("code").isEqualTo(MooncakeException.Code.DEADLINE_EXCEEDED);
             }
         }
-        assertThat(taken).isBetween(256L, 1500L);
+        assertThat(taken).as("one each of its threads").isEqualTo(4);
         stuck.countDown();
-        long wanted = taken;
-        await(() -> pulled.get() == wanted);
-        push(server.address(), 1, 20_000).join();
-        await(() -> pulled.get() == wanted + 1);
+        await(() -> pulled.size() == 100);
+        assertThat(pulled).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void push_moreThanMayWait_isExhausted() throws Exception {
+        CountDownLatch stuck = new CountDownLatch(1);
+        server.control().pull("work", (from, payload) -> {
+            try {
+                stuck.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        });
+        byte[] large = new byte[ControlPlane.MAX_PAYLOAD_BYTES];
+        List<CompletableFuture<Void>> all = new ArrayList<>();
+        for (int i = 0; i < 30; i++) {
+            all.add(client.control()
+                    .push(server.address(), "work", large, Deadline.ofMillis(20_000))
+                    .toCompletableFuture());
+        }
+        await(() -> all.stream()
+                .anyMatch(one -> one.isCompletedExceptionally()
+                        && one.handle((taken, e) -> e.getCause() instanceof MooncakeException refused
+                                        && refused.code() == MooncakeException.Code.EXHAUSTED)
+                                .join()));
+        stuck.countDown();
+        await(() -> all.stream().allMatch(CompletableFuture::isDone));
     }
 
     @Test
@@ -309,10 +332,13 @@ final class ControlPlaneTest {
     @Test
     void push_handlerThrowsOrIsMissing_costsThatNoticeOnly() {
         List<Integer> pulled = Collections.synchronizedList(new ArrayList<>());
-        client.control()
-                .push(server.address(), "unclaimed", new byte[4], Deadline.ofMillis(20_000))
-                .toCompletableFuture()
-                .join();
+        assertThatThrownBy(() -> client.control()
+                        .push(server.address(), "unclaimed", new byte[4], Deadline.ofMillis(20_000))
+                        .toCompletableFuture()
+                        .join())
+                .extracting(Throwable::getCause)
+                .extracting("code")
+                .isEqualTo(MooncakeException.Code.PEER_REFUSED);
         server.control().pull("work", (from, payload) -> {
             int number = ByteBuffer.wrap(payload).getInt();
             if (number % 2 == 0) {

@@ -11,7 +11,6 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.StandardSocketOptions;
 import java.nio.channels.ServerSocketChannel;
-import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -33,8 +32,8 @@ final class PeerAcceptorTest {
                 ServerSocketChannel server = ServerSocketChannel.open()) {
             server.bind(new InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0));
             int port = server.socket().getLocalPort();
-            try (PeerAcceptor acceptor = new PeerAcceptor(
-                    sockets, server, Plane.DATA, Map.of(Plane.DATA, (channel, peer) -> accepted.add(channel)), task -> {
+            try (PeerAcceptor acceptor =
+                    new PeerAcceptor(sockets, server, Plane.DATA, (channel, peer) -> accepted.add(channel), task -> {
                         if (threads.incrementAndGet() <= 3) {
                             throw new OutOfMemoryError("unable to create native thread (of the test)");
                         }

@@ -13,7 +13,6 @@ import io.mooncake.transfer.internal.Counters;
 import io.mooncake.transfer.internal.Quietly;
 import io.mooncake.transfer.internal.TransferBatch;
 import java.util.List;
-import java.util.Map;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -48,12 +47,7 @@ final class TcpPeerLinkTest {
     @Test
     void drive_keptByAProbeAndClosedByThePeer_isStale() throws Exception {
         int port = sockets.listen(
-                List.of("127.0.0.1"),
-                47_700,
-                47_899,
-                List.of(),
-                Plane.DATA,
-                Map.of(Plane.DATA, (channel, id) -> Quietly.close(channel)));
+                List.of("127.0.0.1"), 47_700, 47_899, List.of(), Plane.DATA, (channel, id) -> Quietly.close(channel));
         PeerAddress peer = new PeerAddress(self, "127.0.0.1", port, port, port);
         TcpPeerLink link = new TcpPeerLink(sockets, peer, List.of(), 2, credits);
         assertThat(link.examiner().answers()).isTrue();

@@ -16,7 +16,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
-import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -49,12 +48,7 @@ final class WriteCreditTest {
                         .connectionsPerPeer(1)
                         .build())) {
             int port = sockets.listen(
-                    List.of("127.0.0.1"),
-                    47_700,
-                    47_899,
-                    List.of(),
-                    Plane.DATA,
-                    Map.of(Plane.DATA, (channel, peer) -> take(channel)));
+                    List.of("127.0.0.1"), 47_700, 47_899, List.of(), Plane.DATA, (channel, peer) -> take(channel));
             writer.registerMemory(address, source.capacity(), (o, l, g) -> true);
             PeerAddress peer = new PeerAddress(self, "127.0.0.1", port, port, port);
             RemoteHandle handle = new RemoteHandle(1, 1, 0, source.capacity(), true, Long.MAX_VALUE / 2, new byte[32]);
