@@ -36,6 +36,8 @@ public interface Bench {
      * @param transports which to measure, in order
      * @param sizes bytes of the transfers; empty: the benchmark's own
      * @param peer name of another product to measure beside, or null
+     * @param traces files with recorded requests; empty: the benchmark's own
+     * @param blocks sizes of caches in blocks; empty: the benchmark's own
      */
     record Settings(
             Path model,
@@ -43,9 +45,11 @@ public interface Bench {
             boolean quick,
             List<String> transports,
             List<Long> sizes,
-            @Nullable String peer) {
+            @Nullable String peer,
+            List<Path> traces,
+            List<Integer> blocks) {
         Settings withRuns(int number) {
-            return new Settings(model, number, quick, transports, sizes, peer);
+            return new Settings(model, number, quick, transports, sizes, peer, traces, blocks);
         }
     }
 }

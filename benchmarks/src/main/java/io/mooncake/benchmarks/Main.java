@@ -3,6 +3,7 @@ package io.mooncake.benchmarks;
 
 import io.mooncake.base.ByteSize;
 import io.mooncake.benchmarks.memory.MemoryBench;
+import io.mooncake.benchmarks.policy.PolicyBench;
 import io.mooncake.benchmarks.prefix.PrefixBench;
 import io.mooncake.benchmarks.ssd.SsdBench;
 import io.mooncake.benchmarks.transfer.MessagesBench;
@@ -41,9 +42,11 @@ public final class Main implements Callable<Integer> {
             new TransferBench(),
             new MessagesBench(),
             new MemoryBench(),
+            new PolicyBench(),
             new PrefixBench(),
             new SsdBench());
 
+    private static final int MAX_BLOCKS = 10_000_000;
     private static final long MAX_SIZE = 64L << 20;
 
     @Parameters(arity = "0..1", paramLabel = "NAME", description = "Name of the benchmark; without it, all are listed.")
@@ -86,6 +89,20 @@ public final class Main implements Callable<Integer> {
             paramLabel = "NAME",
             description = "Measures the transfers of another product beside: mooncake.")
     private @Nullable String peer;
+
+    @Option(
+            names = "--trace",
+            paramLabel = "FILE",
+            split = ",",
+            description = "Recorded requests for the policy benchmark (default: those in MOONCAKE_TEST_DATA).")
+    private List<Path> traces = List.of();
+
+    @Option(
+            names = "--blocks",
+            paramLabel = "N",
+            split = ",",
+            description = "Sizes of the caches of the policy benchmark (default: 1000,5000,10000,30000).")
+    private List<Integer> blocks = List.of();
 
     @Spec
     @SuppressWarnings("NullAway.Init") // set by picocli
@@ -148,8 +165,20 @@ public final class Main implements Callable<Integer> {
         for (String size : sizes == null ? List.<String>of() : sizes) {
             bytes.add(requireSize(size));
         }
+        for (int size : blocks) {
+            if (size < 1 || size > MAX_BLOCKS) {
+                throw new Refusal("--blocks: " + size + " (expected: 1.." + MAX_BLOCKS + ")");
+            }
+        }
         return new Bench.Settings(
-                bench.needsModel() ? requireModel() : Path.of(""), runs == null ? 0 : runs, quick, chosen, bytes, peer);
+                bench.needsModel() ? requireModel() : Path.of(""),
+                runs == null ? 0 : runs,
+                quick,
+                chosen,
+                bytes,
+                peer,
+                traces,
+                blocks);
     }
 
     private static void requireOneOf(String option, String value, List<String> valid) {

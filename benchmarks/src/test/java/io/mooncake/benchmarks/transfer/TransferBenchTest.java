@@ -27,7 +27,8 @@ final class TransferBenchTest {
 
     private JsonObject run(String... transports) throws Exception {
         Terminal terminal = new Terminal(new PrintStream(shown, true, StandardCharsets.UTF_8), false);
-        Bench.Settings settings = new Bench.Settings(Path.of(""), 5, true, List.of(transports), List.of(SIZE), null);
+        Bench.Settings settings = new Bench.Settings(
+                Path.of(""), 5, true, List.of(transports), List.of(SIZE), null, List.of(), List.of());
         return JsonParser.parseString(
                         new TransferBench(SHORT).run(settings, terminal).toJson())
                 .getAsJsonObject();
