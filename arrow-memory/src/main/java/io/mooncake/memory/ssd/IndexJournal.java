@@ -280,6 +280,10 @@ final class IndexJournal implements AutoCloseable {
         int target = epoch == 0 ? 0 : 1 - current;
         epoch++;
         SsdFile file = ready(target);
+        if (files[1 - target] == null) {
+            // Both from the first day: a disk that is full later must not stop a commit.
+            ready(1 - target);
+        }
         current = target;
         nextPage = 1;
         try {

@@ -30,7 +30,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class SsdStore implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(SsdStore.class);
-    private static final long CLOSE_MILLIS = 10_000;
 
     private final SsdSettings settings;
     private final SsdDevice device;
@@ -212,7 +211,7 @@ public final class SsdStore implements AutoCloseable {
 
     /** Whether a record of {@code key} can be read. No I/O, no allocation. */
     public boolean contains(BlockKey key) {
-        return table.readable(key);
+        return engine.refusal() == null && table.readable(key);
     }
 
     /** Calls {@code visitor} for each record that can be read; those that come or go meanwhile may be missing or there. Without a lock. */
@@ -293,16 +292,22 @@ public final class SsdStore implements AutoCloseable {
                 recoveryNanos);
     }
 
-    /** Ends what is queued, makes it durable and closes the files; waits some seconds for a device that stalls. Idempotent. */
+    /** Ends what is queued, makes it durable and closes the files; waits {@code stallMillis} for a device that stalls, and leaves the files open to
+     * it. Idempotent. */
     @Override
     public synchronized void close() {
         if (closed) {
             return;
         }
         closed = true;
-        if (!engine.stop(Deadline.ofMillis(CLOSE_MILLIS))) {
-            // A file under an operation of the kernel's can't be taken from it.
-            LOG.warn("SSD store in {}: the device still holds an operation after {} ms", settings.path(), CLOSE_MILLIS);
+        if (!engine.stop(Deadline.ofMillis(settings.stallMillis()))) {
+            // Closing a file waits for the operations on it, so these stay open, and the folder locked, until the
+            // process ends.
+            LOG.warn(
+                    "SSD store in {}: the device still holds an operation after {} ms; its files stay open",
+                    settings.path(),
+                    settings.stallMillis());
+            return;
         }
         segments.close();
         journal.close();

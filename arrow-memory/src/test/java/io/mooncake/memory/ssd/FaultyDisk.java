@@ -40,6 +40,7 @@ final class FaultyDisk implements SsdDevice {
     private volatile CountDownLatch gate = new CountDownLatch(0);
     private volatile CountDownLatch held = new CountDownLatch(1);
     private volatile boolean dead;
+    private volatile boolean full;
 
     FaultyDisk(SsdDevice device) {
         this.device = device;
@@ -88,6 +89,11 @@ final class FaultyDisk implements SsdDevice {
         dead = true;
     }
 
+    /** No file can be made from now on. */
+    void fillUp() {
+        full = true;
+    }
+
     private static void await(CountDownLatch latch) {
         try {
             latch.await(60, TimeUnit.SECONDS);
@@ -117,8 +123,8 @@ final class FaultyDisk implements SsdDevice {
 
     @Override
     public SsdFile create(String name, long bytes) throws IOException {
-        if (dead) {
-            throw new IOException("dead");
+        if (dead || full) {
+            throw new IOException("injected: no file can be made");
         }
         return new OpenFile(name, device.create(name, bytes));
     }

@@ -121,7 +121,7 @@ final class SsdCrashTest {
         long next = 0;
         // More commits than an index file has pages, so that both are written anew in between.
         try (SsdStore store = open(disk, record, slots)) {
-            for (int i = 0; i < Seeds.count(700, 3_000); i++) {
+            for (int i = 0; i < Seeds.count(600, 3_000); i++) {
                 if (there.size() < slots && random.nextBoolean()) {
                     there.add(next);
                     put(store, disk, next++);
@@ -133,7 +133,7 @@ final class SsdCrashTest {
         int places = disk.places();
         int[] placesOfPromises = placesOfPromises(disk);
         TestDisk.Cutter cutter = disk.cutter();
-        int cuts = Seeds.count(600, 20_000);
+        int cuts = Seeds.count(250, 20_000);
         int checked = 0;
         for (int place = 1; place <= places; place++) {
             cutter.step();

@@ -3,6 +3,7 @@ package io.mooncake.memory.ssd;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.memory.Seeds;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -128,6 +129,25 @@ final class SsdDamageTest {
             }
         }
         System.out.println("bit flips in the index: " + flips + " injected, " + flips + " found");
+    }
+
+    @Test
+    void scrubber_bitFlipped_isFoundWithoutBeingAsked() throws Exception {
+        TestDisk disk = filled();
+        SsdSettings settings = Records.settings(Path.of("."), RECORD, SLOTS)
+                .segmentBytes(1L << 30)
+                .scrubBytesPerSecond(64L << 20)
+                .build();
+        try (SsdStore store = SsdStore.open(settings, disk, System::nanoTime, SsdChecks.ALL)) {
+            disk.flip("segment-0", 77_777);
+            Deadline patience = Records.soon();
+            while (store.statistics().damaged() == 0 && !patience.expired()) {
+                Thread.sleep(10);
+            }
+            assertThat(store.statistics().damaged()).isEqualTo(1);
+            assertThat(store.statistics().records()).isEqualTo(SLOTS - 1);
+            assertThat(store.statistics().scrubbed()).isPositive();
+        }
     }
 
     @Test

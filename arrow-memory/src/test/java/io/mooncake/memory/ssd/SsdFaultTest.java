@@ -231,6 +231,41 @@ final class SsdFaultTest {
     }
 
     @Test
+    void put_diskFullForGood_commitsGoOnThroughBothIndexFiles() {
+        FaultyDisk disk = new FaultyDisk(new TestDisk(false));
+        try (SsdStore store = open(settings(), disk)) {
+            assertThat(Records.putSynced(store, 0)).isEqualTo(SsdOutcome.SYNCED);
+            disk.fillUp();
+            for (int i = 1; i < 600; i++) {
+                assertThat(store.remove(Records.key(i - 1))).isTrue();
+                assertThat(store.flush(Records.soon())).isTrue();
+                assertThat(Records.putSynced(store, i)).as("record %d", i).isEqualTo(SsdOutcome.SYNCED);
+            }
+            assertThat(store.statistics().checkpoints()).isGreaterThan(3);
+        }
+    }
+
+    @Test
+    void close_deviceStalls_endsByItsDeadline() {
+        FaultyDisk disk = new FaultyDisk(new TestDisk(false));
+        SsdStore store = open(settings().stallMillis(500), disk);
+        assertThat(Records.putSynced(store, 0)).isEqualTo(SsdOutcome.SYNCED);
+        disk.hold();
+        ByteBuffer memory = Records.memory(RECORD);
+        SsdTicket ticket = new SsdTicket();
+        store.load(Records.key(0), Records.address(memory), ticket);
+        disk.awaitHeld();
+        long start = System.nanoTime();
+        store.close();
+        assertThat(System.nanoTime() - start).isBetween(450_000_000L, 10_000_000_000L);
+        assertThat(store.contains(Records.key(0))).isFalse();
+        assertThat(ticket.busy()).isTrue();
+        disk.letGo();
+        assertThat(ticket.await(Records.soon())).isEqualTo(SsdOutcome.LOADED);
+        assertThat(Records.matches(memory, 0)).isTrue();
+    }
+
+    @Test
     void put_noRoomInTheFileSystem_isFullAndGoesOnWhenThereIs() {
         TestDisk disk = new TestDisk(false);
         disk.room(0);

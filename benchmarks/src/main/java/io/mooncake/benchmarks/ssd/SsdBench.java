@@ -25,8 +25,8 @@ import java.util.stream.Stream;
  * How fast the SSD store writes and reads blocks of 1 MiB beside fio with direct I/O, and how long it takes to find an index of 200,000 blocks
  * again.
  *
- * <p>Store and fio take turns in each round, on files of the same size of one file system, with equally many operations at once; both have
- * written all of their file before. fio is measured with io_uring and with a thread an operation; the better one is the reference. Writes of the
+ * <p>Store and fio take turns in each round, another one first each time, on files of the same size of one file system, with equally many
+ * operations at once; both have written all of their file before. fio is measured with io_uring and with a thread an operation; the better one is the reference, and a ratio is the median of the rounds' ratios. Writes of the
  * store are timed until all are stored, with its commits running beside, and once more until all are synced.
  */
 public final class SsdBench implements Bench {
@@ -34,6 +34,10 @@ public final class SsdBench implements Bench {
     private static final int INDEX_BLOCKS = 200_000;
     private static final int INDEX_BLOCK_BYTES = 4096;
     private static final List<Integer> DEPTHS = List.of(4, 8);
+    private static final String STORE = "store";
+    private static final String SYNCED = "store synced";
+    private static final String FIO_URING = "fio io_uring";
+    private static final String FIO_THREADS = "fio threads";
     private static final String IDENTITY = "0123456789abcdef".repeat(4);
 
     @Override
@@ -51,7 +55,14 @@ public final class SsdBench implements Bench {
         return false;
     }
 
-    /** The figures of one round in GB/s, by what was measured. */
+    /** Writes or reads all of a file: bytes a second. */
+    private interface Turn {
+        double bytesPerSecond(boolean write) throws IOException;
+    }
+
+    private record Contender(String name, Turn turn) {}
+
+    /** GB/s in each round, by contender and what was done. */
     private static final class Rounds {
         private final Map<String, List<Double>> gigabytes = new LinkedHashMap<>();
 
@@ -59,19 +70,28 @@ public final class SsdBench implements Bench {
             gigabytes.computeIfAbsent(what, first -> new ArrayList<>()).add(bytesPerSecond / 1e9);
         }
 
-        boolean has(String what) {
-            return gigabytes.containsKey(what);
+        List<Double> of(String what) {
+            return gigabytes.getOrDefault(what, List.of());
         }
 
-        Samples of(String what) {
-            return Samples.of(gigabytes.getOrDefault(what, List.of()));
+        double median(String what) {
+            return of(what).isEmpty() ? 0 : Samples.of(of(what)).median();
+        }
+
+        /** The median of the rounds' ratios: what disturbs the machine for longer than a turn disturbs both. */
+        double ratio(String what, String reference) {
+            List<Double> ratios = new ArrayList<>();
+            for (int round = 0; round < of(what).size(); round++) {
+                ratios.add(of(what).get(round) / of(reference).get(round));
+            }
+            return Samples.of(ratios).median();
         }
     }
 
     @Override
     public BenchmarkReport run(Settings asked, Terminal terminal) throws IOException {
         int rounds = asked.runs() > 0 ? asked.runs() : asked.quick() ? 5 : 7;
-        int records = asked.quick() ? 256 : 1024;
+        int records = asked.quick() ? 128 : 256;
         FioProgram fio = FioProgram.find();
         if (fio.missing()) {
             terminal.line("WITHOUT fio, the reference: no program of that name");
@@ -105,7 +125,6 @@ public final class SsdBench implements Bench {
         for (int depth : DEPTHS) {
             delete(folder);
             Files.createDirectories(folder);
-            Path file = folder.resolve("fio");
             Rounds figures = new Rounds();
             SsdSettings settings = SsdSettings.builder(folder, "bench", IDENTITY, BLOCK_BYTES, bytes)
                     .ioThreads(depth)
@@ -114,63 +133,83 @@ public final class SsdBench implements Bench {
             try (SsdStore store = SsdStore.open(settings);
                     StoreRuns runs = new StoreRuns(store, records, 2 * depth)) {
                 direct = store.directIo();
-                runs.write(0);
-                runs.flush();
-                if (!fio.missing()) {
-                    fio.bytesPerSecond(file, true, bytes, BLOCK_BYTES, depth, false);
-                }
-                for (int round = 0; round < rounds; round++) {
-                    terminal.progress("depth " + depth, round, rounds, "write and read");
-                    runs.removeAll(round);
-                    fioRound(fio, figures, file, true, bytes, depth);
-                    long start = System.nanoTime();
-                    figures.add("write", runs.write(round + 1));
-                    runs.flush();
-                    figures.add("synced", bytes * 1e9 / (System.nanoTime() - start));
-                    fioRound(fio, figures, file, false, bytes, depth);
-                    figures.add("read", runs.read(round + 1));
+                List<Contender> contenders = contenders(folder, fio, runs, bytes, depth, figures);
+                // The first round fills the files and warms the compiler up.
+                for (int round = -1; round < rounds; round++) {
+                    terminal.progress("depth " + depth, Math.max(0, round), rounds, "write and read");
+                    for (boolean write : new boolean[] {true, false}) {
+                        for (int i = 0; i < contenders.size(); i++) {
+                            Contender contender = contenders.get((i + round + 1) % contenders.size());
+                            double speed = contender.turn().bytesPerSecond(write);
+                            if (round >= 0) {
+                                figures.add(contender.name() + (write ? " write" : " read"), speed);
+                            }
+                        }
+                    }
                 }
             }
-            line(results, figures, "write", "write 1 MiB, depth " + depth, "write", true);
-            line(results, figures, "synced", "write 1 MiB until synced, depth " + depth, "write", false);
-            line(results, figures, "read", "read 1 MiB, depth " + depth, "read", true);
+            line(results, figures, STORE + " write", "write 1 MiB, depth " + depth, "write", true);
+            // Without the round that warmed up.
+            figures.of(SYNCED).remove(0);
+            line(results, figures, SYNCED, "write 1 MiB until synced, depth " + depth, "write", false);
+            line(results, figures, STORE + " read", "read 1 MiB, depth " + depth, "read", true);
         }
         return direct;
     }
 
-    private static void fioRound(FioProgram fio, Rounds figures, Path file, boolean write, long bytes, int depth)
-            throws IOException {
+    private static List<Contender> contenders(
+            Path folder, FioProgram fio, StoreRuns runs, long bytes, int depth, Rounds figures) {
+        List<Contender> contenders = new ArrayList<>();
         if (!fio.missing()) {
+            Path file = folder.resolve("fio");
             for (boolean threads : new boolean[] {false, true}) {
-                figures.add(
-                        fioName(write ? "write" : "read", threads),
-                        fio.bytesPerSecond(file, write, bytes, BLOCK_BYTES, depth, threads));
+                contenders.add(new Contender(
+                        threads ? FIO_THREADS : FIO_URING,
+                        write -> fio.bytesPerSecond(file, write, bytes, BLOCK_BYTES, depth, threads)));
             }
         }
-    }
-
-    private static String fioName(String what, boolean threads) {
-        return "fio " + (threads ? "threads " : "io_uring ") + what;
+        int[] generation = {0};
+        contenders.add(new Contender(STORE, write -> {
+            if (!write) {
+                return runs.read(generation[0]);
+            }
+            runs.removeAll(generation[0]);
+            long start = System.nanoTime();
+            double speed = runs.write(++generation[0]);
+            runs.flush();
+            figures.add(SYNCED, bytes * 1e9 / (System.nanoTime() - start));
+            return speed;
+        }));
+        return contenders;
     }
 
     private static void line(
             List<BenchmarkResult> results, Rounds figures, String what, String name, String reference, boolean target) {
-        String best = fioName(reference, false);
-        String other = fioName(reference, true);
-        if (!figures.has(best)) {
-            results.add(BenchmarkResult.of(name, figures.of(what), "GB/s", null));
+        Samples value = Samples.of(figures.of(what));
+        String uring = FIO_URING + " " + reference;
+        String threads = FIO_THREADS + " " + reference;
+        if (figures.of(uring).isEmpty()) {
+            results.add(BenchmarkResult.of(name, value, "GB/s", null));
             return;
         }
-        if (figures.of(other).median() > figures.of(best).median()) {
-            best = other;
-        }
-        results.add(BenchmarkResult.compared(
+        boolean best = figures.median(threads) > figures.median(uring);
+        Samples other = Samples.of(figures.of(best ? threads : uring));
+        double ratio = figures.ratio(what, best ? threads : uring);
+        Target least = target ? Target.atLeast(0.85) : null;
+        results.add(new BenchmarkResult(
                 name,
-                figures.of(what),
+                value.median(),
                 "GB/s",
-                best.replace(" " + reference, ""),
-                figures.of(best),
-                target ? Target.atLeast(0.85) : null));
+                best ? FIO_THREADS : FIO_URING,
+                other.median(),
+                ratio,
+                least == null ? null : "ratio " + least,
+                least == null ? null : least.met(ratio),
+                value.min(),
+                value.max(),
+                value.runs(),
+                other.min(),
+                other.max()));
     }
 
     private static void recovery(Path folder, int runs, List<BenchmarkResult> results, Terminal terminal)
