@@ -25,7 +25,7 @@ final class SsdKillTest {
     @TempDir
     Path folder;
 
-    private static Process start(Object... arguments) throws IOException {
+    static Process start(Object... arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -46,7 +46,7 @@ final class SsdKillTest {
                 .start();
     }
 
-    private static List<String> killAndRead(Process process, BufferedReader out) throws Exception {
+    static List<String> killAndRead(Process process, BufferedReader out) throws Exception {
         // By its handle: the process itself would close the pipe with what is in it.
         process.toHandle().destroyForcibly();
         assertThat(process.waitFor(30, TimeUnit.SECONDS)).isTrue();

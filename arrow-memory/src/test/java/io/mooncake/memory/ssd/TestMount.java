@@ -4,6 +4,7 @@ package io.mooncake.memory.ssd;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,6 +23,27 @@ final class TestMount implements AutoCloseable {
         String said = run("mount", "-t", type, "-o", options, type, folder.toString());
         if (said != null) {
             abort("SKIPPED: NO SMALL FILE SYSTEM WAS TESTED. mount -t " + type + ": " + said);
+        }
+        return new TestMount(folder);
+    }
+
+    /** A file system of its own in the file {@code image}, made anew there when {@code bytes} is not 0. */
+    static TestMount ofImage(Path image, long bytes, Path folder) throws IOException {
+        if (bytes > 0) {
+            try (RandomAccessFile file = new RandomAccessFile(image.toFile(), "rw")) {
+                file.setLength(bytes);
+            }
+            String said =
+                    run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", image.toString());
+            if (said != null) {
+                abort("SKIPPED: NO POWER CUT WAS TESTED ON A FILE SYSTEM. mkfs.ext4: " + said);
+            }
+        }
+        Files.createDirectories(folder);
+        // Nothing is committed unless somebody syncs.
+        String said = run("mount", "-t", "ext4", "-o", "loop,commit=300", image.toString(), folder.toString());
+        if (said != null) {
+            abort("SKIPPED: NO POWER CUT WAS TESTED ON A FILE SYSTEM. mount -o loop: " + said);
         }
         return new TestMount(folder);
     }
