@@ -5,7 +5,7 @@ package io.mooncake.memory;
  * One block as operators see it; a snapshot.
  *
  * @param block what it is
- * @param tier where it lies, {@code DRAM}
+ * @param tier where it lies, {@code DRAM} or {@code SSD}
  * @param bytes payload bytes
  * @param hits times it was leased by a look-up
  * @param lastAccessAgeNanos nanoseconds since it was last leased or stored

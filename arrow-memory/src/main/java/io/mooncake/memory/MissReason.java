@@ -28,5 +28,7 @@ public enum MissReason {
     /** The copy fails its checksum. */
     CHECKSUM,
     /** The bytes are of another block or identity. */
-    IDENTITY
+    IDENTITY,
+    /** This node's SSD has the block and did not give it: an error of the device's, or the tier is out. */
+    SSD_FAILED
 }

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
+import org.apache.arrow.memory.util.MemoryUtil;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -212,6 +213,39 @@ public final class SsdStore implements AutoCloseable {
     /** Whether a record of {@code key} can be read. No I/O, no allocation. */
     public boolean contains(BlockKey key) {
         return engine.refusal() == null && table.readable(key);
+    }
+
+    /**
+     * Reads the first bytes of a record, by the calling thread. They are not verified: the checksum is over the whole record.
+     *
+     * @param address of {@code bytes} bytes, page-aligned
+     * @param bytes a multiple of {@link SsdSettings#ALIGNMENT}, at most {@link #recordBytes()}
+     * @return LOADED, MISS, FAILED, DISABLED or CLOSED
+     */
+    public SsdOutcome peek(BlockKey key, long address, int bytes) {
+        if (bytes <= 0 || bytes > settings.recordBytes() || bytes % SsdSettings.ALIGNMENT != 0) {
+            throw MooncakeException.invalid(
+                    "ssd bytes to peek at", bytes, "a multiple of 4096 up to " + settings.recordBytes());
+        }
+        SsdOutcome refusal = engine.refusal();
+        int slot = refusal == null ? table.pin(key) : SlotTable.NONE;
+        if (slot == SlotTable.NONE) {
+            return refusal == null ? SsdOutcome.MISS : refusal;
+        }
+        try {
+            DeviceIo.read(segments.file(slot), MemoryUtil.directBuffer(address, bytes), segments.offset(slot));
+            return SsdOutcome.LOADED;
+        } catch (IOException e) {
+            engine.health().readErrors.increment();
+            return SsdOutcome.FAILED;
+        } finally {
+            table.unpin(slot);
+        }
+    }
+
+    /** Records for which there is room, files that are not made yet included. */
+    public int slots() {
+        return settings.slots();
     }
 
     /** Calls {@code visitor} for each record that can be read; those that come or go meanwhile may be missing or there. Without a lock. */

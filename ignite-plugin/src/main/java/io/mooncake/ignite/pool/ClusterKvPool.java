@@ -12,6 +12,7 @@ import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.LocalMatch;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PrefixLease;
+import io.mooncake.memory.SingleFlight;
 import io.mooncake.memory.Tenant;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferEngine;

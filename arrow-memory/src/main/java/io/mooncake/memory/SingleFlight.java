@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.mooncake.ignite.pool;
+package io.mooncake.memory;
 
 import io.mooncake.base.Deadline;
-import io.mooncake.memory.BlockKey;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -12,7 +11,7 @@ import java.util.concurrent.TimeUnit;
  *
  * <p>A flight is named by the first block it fetches. Threading: safe for all threads.
  */
-final class SingleFlight {
+public final class SingleFlight {
     private final ConcurrentHashMap<BlockKey, CountDownLatch> flights = new ConcurrentHashMap<>();
 
     /**
@@ -20,7 +19,7 @@ final class SingleFlight {
      *
      * @return true: the caller flies and owes a {@link #end}; false: another flight ended or the deadline passed, look again
      */
-    boolean beginOrAwait(BlockKey key, Deadline deadline) {
+    public boolean beginOrAwait(BlockKey key, Deadline deadline) {
         CountDownLatch other = flights.putIfAbsent(key, new CountDownLatch(1));
         if (other == null) {
             return true;
@@ -35,7 +34,7 @@ final class SingleFlight {
     }
 
     /** Ends the caller's flight. */
-    void end(BlockKey key) {
+    public void end(BlockKey key) {
         CountDownLatch flight = flights.remove(key);
         if (flight != null) {
             flight.countDown();

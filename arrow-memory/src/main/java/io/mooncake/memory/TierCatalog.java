@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which blocks a node has in memory, on its SSD or in both; what it tells others about them; and which one leaves the SSD next.
+ *
+ * <p>A block is <i>held</i> while either has it: listeners hear that it is stored when the first gets it, and that it is removed when the
+ * last has lost it. What memory has is what its events said, in their order, so the two never disagree for longer than an event waits.
+ *
+ * <p>The SSD's blocks have an order of use: first those that memory does not have, by when it lost them; then those that it has as well, which
+ * are in use and would be lost with the next eviction. From the first of them the way goes down to a block without descendants on the
+ * SSD: so a chain gets shorter from its end, and never gets a hole.
+ *
+ * <p>Threading: safe for all threads, one lock for a few instructions; listeners are called outside of it, in order.
+ */
+final class TierCatalog implements BlockListener {
+    private static final class Entry {
+        final StoredBlock block;
+        boolean inMemory;
+        boolean onSsd;
+
+        Entry(StoredBlock block) {
+            this.block = block;
+        }
+    }
+
+    private final BlockEvents events = new BlockEvents();
+    private final Consumer<BlockKey> unwritten;
+
+    // Guarded by this.
+    private final Map<BlockKey, Entry> entries = new HashMap<>();
+    /** On the SSD alone, least recently used first. */
+    private final LinkedHashMap<BlockKey, Entry> cold = new LinkedHashMap<>();
+    /** On the SSD and in memory. */
+    private final LinkedHashMap<BlockKey, Entry> warm = new LinkedHashMap<>();
+    /** Blocks on the SSD by the block before them. */
+    private final Map<BlockKey, List<BlockKey>> children = new HashMap<>();
+
+    private long lost;
+
+    /**
+     * @param unwritten told of each block that memory gets and the SSD does not have; must be quick
+     * @param listeners hear what is held
+     */
+    TierCatalog(Consumer<BlockKey> unwritten, List<BlockListener> listeners) {
+        this.unwritten = unwritten;
+        listeners.forEach(events::add);
+    }
+
+    // ------------------------------------------------------------------------------------------------- memory
+
+    @Override
+    public void onStored(StoredBlock block) {
+        boolean toWrite;
+        synchronized (this) {
+            Entry entry = entries.get(block.key());
+            if (entry == null) {
+                entry = add(block);
+            }
+            entry.inMemory = true;
+            toWrite = !entry.onSsd;
+            if (cold.remove(block.key()) != null) {
+                warm.put(block.key(), entry);
+            }
+        }
+        events.drain();
+        if (toWrite) {
+            unwritten.accept(block.key());
+        }
+    }
+
+    @Override
+    public void onRemoved(BlockKey key, long generation) {
+        synchronized (this) {
+            Entry entry = entries.get(key);
+            if (entry != null && entry.onSsd) {
+                entry.inMemory = false;
+                warm.remove(key);
+                cold.put(key, entry);
+            } else if (entry != null) {
+                lost++;
+                drop(key, entry);
+            }
+        }
+        events.drain();
+    }
+
+    // ---------------------------------------------------------------------------------------------------- SSD
+
+    /**
+     * The SSD has {@code block}.
+     *
+     * @param stillThere asked under the lock, for who looked before: nothing changes when it says no
+     */
+    void written(StoredBlock block, BooleanSupplier stillThere) {
+        synchronized (this) {
+            if (!stillThere.getAsBoolean()) {
+                return;
+            }
+            Entry entry = entries.get(block.key());
+            if (entry == null) {
+                entry = add(block);
+            }
+            if (!entry.onSsd) {
+                entry.onSsd = true;
+                (entry.inMemory ? warm : cold).put(block.key(), entry);
+                children.computeIfAbsent(block.parent(), parent -> new ArrayList<>(1))
+                        .add(block.key());
+            }
+        }
+        events.drain();
+    }
+
+    /** The SSD does not have {@code key} any more. */
+    void gone(BlockKey key) {
+        synchronized (this) {
+            Entry entry = entries.get(key);
+            if (entry != null && entry.onSsd) {
+                forget(key, entry);
+            }
+        }
+        events.drain();
+    }
+
+    /** The SSD has nothing any more. */
+    void allGone() {
+        synchronized (this) {
+            for (Map<BlockKey, Entry> part : List.of(Map.copyOf(cold), Map.copyOf(warm))) {
+                part.forEach(this::forget);
+            }
+        }
+        events.drain();
+    }
+
+    private void forget(BlockKey key, Entry entry) {
+        entry.onSsd = false;
+        cold.remove(key);
+        warm.remove(key);
+        List<BlockKey> siblings = children.get(entry.block.parent());
+        if (siblings != null) {
+            int at = siblings.indexOf(key);
+            int last = siblings.size() - 1;
+            siblings.set(at, siblings.get(last));
+            siblings.remove(last);
+            if (siblings.isEmpty()) {
+                children.remove(entry.block.parent());
+            }
+        }
+        if (!entry.inMemory) {
+            drop(key, entry);
+        }
+    }
+
+    /** The block that may leave the SSD, taken out of what it has; null when it has none. */
+    @Nullable
+    BlockKey takeVictim() {
+        BlockKey key;
+        synchronized (this) {
+            Map<BlockKey, Entry> from = cold.isEmpty() ? warm : cold;
+            if (from.isEmpty()) {
+                return null;
+            }
+            key = from.keySet().iterator().next();
+            for (List<BlockKey> next = children.get(key); next != null; next = children.get(key)) {
+                key = next.get(next.size() - 1);
+            }
+            Entry entry = entries.get(key);
+            if (entry != null) {
+                forget(key, entry);
+            }
+        }
+        events.drain();
+        return key;
+    }
+
+    // --------------------------------------------------------------------------------------------------- both
+
+    private Entry add(StoredBlock block) {
+        Entry entry = new Entry(block);
+        entries.put(block.key(), entry);
+        if (events.wanted()) {
+            events.append(listener -> listener.onStored(block));
+        }
+        return entry;
+    }
+
+    private void drop(BlockKey key, Entry entry) {
+        entries.remove(key);
+        if (events.wanted()) {
+            long generation = entry.block.generation();
+            events.append(listener -> listener.onRemoved(key, generation));
+        }
+    }
+
+    /** Whether the SSD has {@code key}. */
+    synchronized boolean onSsd(BlockKey key) {
+        Entry entry = entries.get(key);
+        return entry != null && entry.onSsd;
+    }
+
+    /** Blocks on the SSD. */
+    synchronized int ssdBlocks() {
+        return cold.size() + warm.size();
+    }
+
+    /** Blocks on the SSD that memory does not have. */
+    synchronized List<StoredBlock> onlyOnSsd() {
+        List<StoredBlock> blocks = new ArrayList<>(cold.size());
+        cold.values().forEach(entry -> blocks.add(entry.block));
+        return blocks;
+    }
+
+    /** Keys of all blocks on the SSD. */
+    synchronized List<BlockKey> ssdKeys() {
+        List<BlockKey> keys = new ArrayList<>(cold.keySet());
+        keys.addAll(warm.keySet());
+        return keys;
+    }
+
+    /** Blocks that memory gave up before the SSD had them. */
+    synchronized long lost() {
+        return lost;
+    }
+}

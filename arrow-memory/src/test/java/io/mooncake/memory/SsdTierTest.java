@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.memory.ssd.SsdAccess;
+import io.mooncake.memory.ssd.SsdSettings;
+import io.mooncake.memory.ssd.SsdStatus;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The SSD below the pool: what comes back, after what, and what happens when the device does not give it. */
+final class SsdTierTest {
+    private static final KvIdentity IDENTITY = Pools.identity(ReuseMode.EXACT);
+    private static final int STRIDE = (int) LocalKvPool.blockStrideBytes(IDENTITY);
+
+    @TempDir
+    Path folder;
+
+    /** What listeners say is held; each event must change it. */
+    private static final class Held implements BlockListener {
+        final Set<BlockKey> keys = ConcurrentHashMap.newKeySet();
+        final List<String> wrong = new ArrayList<>();
+
+        @Override
+        public void onStored(StoredBlock block) {
+            if (!keys.add(block.key())) {
+                wrong.add("stored twice: " + block.key());
+            }
+        }
+
+        @Override
+        public void onRemoved(BlockKey key, long generation) {
+            if (!keys.remove(key)) {
+                wrong.add("removed without being there: " + key);
+            }
+        }
+    }
+
+    private SsdSettings.Builder settings(LocalKvPool pool, int ssdBlocks) {
+        return SsdTier.settings(pool, folder, "node-1", (long) ssdBlocks * STRIDE)
+                .segmentBytes(16L * STRIDE)
+                .commitMillis(5)
+                .scrubBytesPerSecond(0);
+    }
+
+    private SsdTier open(LocalKvPool pool, int ssdBlocks, BlockListener... listeners) {
+        return SsdTier.open(pool, settings(pool, ssdBlocks).build(), List.of(listeners));
+    }
+
+    /** One token more than whole blocks, so that exact mode reuses them all. */
+    private static int[] prompt(SplittableRandom random, int blocks) {
+        return Pools.tokens(random, blocks * Pools.BLOCK_TOKENS + 1);
+    }
+
+    private static int requireHit(SsdTier tier, LocalKvPool pool, int[] tokens) {
+        try (PrefixLease hit = tier.pool().acquire(tokens, Pools.SOON)) {
+            requireBytes(pool, hit, tokens);
+            return hit.blockCount();
+        }
+    }
+
+    private static void requireBytes(LocalKvPool pool, PrefixLease hit, int[] tokens) {
+        List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
+        for (int i = 0; i < hit.blockCount(); i++) {
+            assertThat(Pools.isFilled(hit.block(i), pool.layout(), Tenant.DEFAULT.name(), chain.get(i)))
+                    .as("bytes of block %d", i)
+                    .isTrue();
+        }
+    }
+
+    @Test
+    void acquire_blocksEvictedFromMemory_comeFromTheSsd() {
+        SplittableRandom random = new SplittableRandom(1);
+        int[] first = prompt(random, 6);
+        int[] second = prompt(random, 6);
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 8);
+                SsdTier tier = open(pool, 64)) {
+            assertThat(Pools.store(pool, Tenant.DEFAULT, first)).isEqualTo(6);
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            assertThat(Pools.store(pool, Tenant.DEFAULT, second)).isEqualTo(6);
+            try (PrefixLease memory = pool.acquire(Tenant.DEFAULT, first)) {
+                assertThat(memory.blockCount()).as("in memory").isLessThan(6);
+            }
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            assertThat(requireHit(tier, pool, first)).isEqualTo(6);
+            assertThat(requireHit(tier, pool, second)).isEqualTo(6);
+            assertThat(tier.statistics().loaded()).isGreaterThanOrEqualTo(4);
+            assertThat(pool.stats().misses().get(MissReason.NONE)).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void acquire_promptLongerThanMemory_matchesWhatFits() {
+        int[] tokens = prompt(new SplittableRandom(2), 40);
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 64);
+                SsdTier tier = open(pool, 64)) {
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+        }
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 24);
+                SsdTier tier = open(pool, 64)) {
+            try (PrefixLease hit = tier.pool().acquire(tokens, Pools.SOON)) {
+                assertThat(hit.blockCount()).isEqualTo(24);
+                assertThat(hit.missReason()).isEqualTo(MissReason.NO_MEMORY);
+                requireBytes(pool, hit, tokens);
+            }
+            assertThat(pool.stats().openLeases()).isZero();
+        }
+    }
+
+    @Test
+    void open_afterARestart_announcesAndServesWhatWasThere() {
+        SplittableRandom random = new SplittableRandom(3);
+        int[] tokens = prompt(random, 20);
+        List<BlockKey> chain;
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 32);
+                SsdTier tier = open(pool, 64)) {
+            chain = pool.chain(Tenant.DEFAULT, tokens);
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            tier.close(Pools.SOON); // drains
+        }
+        Held held = new Held();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 32);
+                SsdTier tier = open(pool, 64, held)) {
+            assertThat(tier.awaitRecovery(Pools.SOON)).isTrue();
+            assertThat(held.keys).containsExactlyInAnyOrderElementsOf(chain);
+            assertThat(tier.statistics().recovered()).isEqualTo(20);
+            assertThat(tier.onlyOnSsd()).hasSize(20).allSatisfy(block -> {
+                assertThat(block.key()).isEqualTo(chain.get(block.depth()));
+                int from = block.depth() * Pools.BLOCK_TOKENS;
+                assertThat(block.tokens()).isEqualTo(Arrays.copyOfRange(tokens, from, from + Pools.BLOCK_TOKENS));
+            });
+            assertThat(requireHit(tier, pool, tokens)).isEqualTo(20);
+            assertThat(held.wrong).isEmpty();
+        }
+    }
+
+    @Test
+    void open_afterKill9_servesWhatWasFlushed() throws Exception {
+        Process child = new ProcessBuilder(
+                        ProcessHandle.current().info().command().orElseThrow(),
+                        "--add-opens=java.base/java.nio=ALL-UNNAMED",
+                        "-Dmooncake.leakDebug=true",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Child.class.getName(),
+                        folder.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try {
+            String line = child.inputReader()
+                    .lines()
+                    .filter("flushed"::equals)
+                    .findFirst()
+                    .orElse("ended");
+            assertThat(line).isEqualTo("flushed");
+        } finally {
+            child.destroyForcibly();
+            assertThat(child.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        }
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 32);
+                SsdTier tier = open(pool, 64)) {
+            assertThat(requireHit(tier, pool, prompt(new SplittableRandom(4), 12)))
+                    .isEqualTo(12);
+        }
+    }
+
+    /** Stores, flushes, says so and goes on storing until it is killed. */
+    static final class Child {
+        private Child() {}
+
+        public static void main(String[] arguments) throws Exception {
+            SplittableRandom random = new SplittableRandom(4);
+            LocalKvPool pool = Pools.pool(IDENTITY, 16);
+            SsdTierTest test = new SsdTierTest();
+            test.folder = Path.of(arguments[0]);
+            SsdTier tier = test.open(pool, 64);
+            Pools.store(pool, Tenant.DEFAULT, prompt(random, 12));
+            System.out.println(tier.flush(Pools.SOON) ? "flushed" : "late");
+            while (tier.statistics().blocks() < 40) {
+                Pools.store(pool, Tenant.DEFAULT, prompt(random, 4));
+                Thread.sleep(1);
+            }
+            Thread.sleep(60_000);
+        }
+    }
+
+    @Test
+    void acquire_recordDamagedOnTheSsd_isAMissWithAReasonAndNotHeldAnyMore() throws Exception {
+        int[] tokens = prompt(new SplittableRandom(5), 8);
+        List<BlockKey> chain;
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 16);
+                SsdTier tier = open(pool, 64)) {
+            chain = pool.chain(Tenant.DEFAULT, tokens);
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            tier.close(Pools.SOON);
+        }
+        flipPayloads();
+        Held held = new Held();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 16);
+                SsdTier tier = open(pool, 64, held)) {
+            assertThat(tier.awaitRecovery(Pools.SOON)).isTrue();
+            assertThat(held.keys).hasSize(8); // headers are whole
+            try (PrefixLease hit = tier.pool().acquire(tokens, Pools.SOON)) {
+                assertThat(hit.matchedTokens()).isZero();
+                assertThat(hit.missReason()).isEqualTo(MissReason.CHECKSUM);
+            }
+            assertThat(tier.statistics().damaged()).isEqualTo(1);
+            assertThat(pool.stats().misses().get(MissReason.CHECKSUM)).isEqualTo(1);
+            assertThat(held.keys).doesNotContain(chain.get(0)).hasSizeGreaterThan(0);
+            try (PrefixLease hit = tier.pool().acquire(tokens, Pools.SOON)) {
+                assertThat(hit.missReason()).isEqualTo(MissReason.NOT_CACHED);
+            }
+            assertThat(held.wrong).isEmpty();
+        }
+    }
+
+    /** One bit in the second page of each record: behind the header. */
+    private void flipPayloads() throws Exception {
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path file : files.filter(path -> path.getFileName().toString().startsWith("segment"))
+                    .toList()) {
+                try (RandomAccessFile segment = new RandomAccessFile(file.toFile(), "rw")) {
+                    for (long at = 4096 + 77; at < segment.length(); at += STRIDE) {
+                        segment.seek(at);
+                        int value = segment.read();
+                        segment.seek(at);
+                        segment.write(value ^ 4);
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void acquire_deviceFailsEachRead_isOutAndMemoryGoesOn() {
+        SplittableRandom random = new SplittableRandom(6);
+        int[] lost = prompt(random, 6);
+        SsdAccess device = new SsdAccess();
+        Held held = new Held();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 8);
+                SsdTier tier = SsdTier.over(
+                        pool, device.open(settings(pool, 64).maxErrors(2).build()), block -> true, 64, List.of(held))) {
+            Pools.store(pool, Tenant.DEFAULT, lost);
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            int[] other = prompt(random, 8);
+            Pools.store(pool, Tenant.DEFAULT, other);
+            device.failReads();
+            for (int i = 0; i < 4; i++) {
+                try (PrefixLease hit = tier.pool().acquire(lost, Pools.SOON)) {
+                    assertThat(hit.missReason()).isEqualTo(MissReason.SSD_FAILED);
+                }
+            }
+            assertThat(tier.statistics().status().state()).isEqualTo(SsdStatus.State.DISABLED);
+            await(() -> tier.statistics().blocks() == 0);
+            assertThat(held.keys).containsExactlyInAnyOrderElementsOf(inMemory(pool));
+            int[] third = prompt(random, 5);
+            assertThat(Pools.store(pool, Tenant.DEFAULT, third)).isEqualTo(5);
+            assertThat(requireHit(tier, pool, third)).isEqualTo(5);
+            try (PrefixLease hit = tier.pool().acquire(lost, Pools.SOON)) {
+                assertThat(hit.missReason()).isIn(MissReason.NOT_CACHED, MissReason.SSD_FAILED);
+            }
+        }
+    }
+
+    private static List<BlockKey> inMemory(LocalKvPool pool) {
+        List<BlockKey> keys = new ArrayList<>();
+        pool.forEachBlock(block -> keys.add(block.key()));
+        return keys;
+    }
+
+    private static void await(java.util.function.BooleanSupplier condition) {
+        Deadline deadline = Deadline.ofMillis(30_000);
+        while (!condition.getAsBoolean()) {
+            assertThat(deadline.expired()).isFalse();
+            try {
+                Thread.sleep(5);
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }
+    }
+
+    @Test
+    void acquire_deviceStalls_endsByItsDeadlineAndTheMemoryComesBack() {
+        SplittableRandom random = new SplittableRandom(7);
+        int[] tokens = prompt(random, 6);
+        SsdAccess device = new SsdAccess();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 12);
+                SsdTier tier =
+                        SsdTier.over(pool, device.open(settings(pool, 64).build()), block -> true, 64, List.of())) {
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            Pools.store(pool, Tenant.DEFAULT, prompt(random, 12));
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            device.hold();
+            try {
+                long start = System.nanoTime();
+                try (PrefixLease hit = tier.pool().acquire(tokens, Deadline.ofMillis(100))) {
+                    assertThat(hit.missReason()).isEqualTo(MissReason.DEADLINE);
+                }
+                assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(5));
+                assertThat(pool.stats().openLeases())
+                        .as("reads that the device holds")
+                        .isPositive();
+                List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
+                start = System.nanoTime();
+                assertThat(tier.pin(chain.subList(5, 6), Deadline.ofMillis(100)))
+                        .containsOnlyNulls();
+                // Peers are told at once now.
+                assertThat(tier.pin(chain.subList(5, 6), Pools.SOON)).containsOnlyNulls();
+                assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(5));
+            } finally {
+                device.letGo();
+            }
+            await(() -> pool.stats().openLeases() == 0);
+            assertThat(requireHit(tier, pool, tokens)).isEqualTo(6);
+        }
+    }
+
+    @Test
+    void pin_blockOnTheSsdOnly_isBroughtUpAtMostAQuarterOfMemoryACall() {
+        int[] tokens = prompt(new SplittableRandom(8), 12);
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 16);
+                SsdTier tier = open(pool, 64)) {
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            tier.close(Pools.SOON);
+        }
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 16);
+                SsdTier tier = open(pool, 64)) {
+            List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
+            List<PinnedBlock> pins = new ArrayList<>(tier.pin(chain, Pools.SOON));
+            pins.removeIf(pin -> pin == null);
+            assertThat(pins).hasSize(4);
+            for (int i = 0; i < 4; i++) {
+                assertThat(pins.get(i).key()).isEqualTo(chain.get(i));
+                assertThat(pool.verify(pins.get(i))).isTrue();
+            }
+            pins.forEach(PinnedBlock::close);
+            List<PinnedBlock> rest = new ArrayList<>(tier.pin(chain.subList(4, 6), Pools.SOON));
+            assertThat(rest).hasSize(2).doesNotContainNull();
+            rest.forEach(PinnedBlock::close);
+        }
+    }
+
+    @Test
+    void store_queueFull_isDroppedAndCounted() {
+        SplittableRandom random = new SplittableRandom(9);
+        SsdAccess device = new SsdAccess();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 32);
+                SsdTier tier =
+                        SsdTier.over(pool, device.open(settings(pool, 64).build()), block -> true, 2, List.of())) {
+            device.hold();
+            try {
+                Pools.store(pool, Tenant.DEFAULT, prompt(random, 16));
+                assertThat(tier.statistics().dropped()).isGreaterThanOrEqualTo(16 - 2 - 2);
+            } finally {
+                device.letGo();
+            }
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            assertThat(tier.statistics().written() + tier.statistics().dropped())
+                    .isEqualTo(16);
+        }
+    }
+
+    @Test
+    void store_writesFail_areCountedAndMemoryGoesOn() {
+        SsdAccess device = new SsdAccess();
+        int[] tokens = prompt(new SplittableRandom(10), 6);
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 16);
+                SsdTier tier =
+                        SsdTier.over(pool, device.open(settings(pool, 64).build()), block -> true, 64, List.of())) {
+            device.failWrites();
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            await(() -> tier.statistics().writeFailures() == 6);
+            assertThat(tier.statistics().blocks()).isZero();
+            assertThat(requireHit(tier, pool, tokens)).isEqualTo(6);
+        }
+    }
+
+    @Test
+    void open_otherOwnerOrOtherModel_isRefusedOrApart() {
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 8);
+                SsdTier tier = open(pool, 16)) {
+            Pools.store(pool, Tenant.DEFAULT, prompt(new SplittableRandom(11), 3));
+            tier.close(Pools.SOON);
+            assertThatThrownBy(() -> SsdTier.open(
+                            pool,
+                            SsdTier.settings(pool, folder, "node-2", 16L * STRIDE)
+                                    .build(),
+                            List.of()))
+                    .isInstanceOf(MooncakeException.class)
+                    .hasMessageContaining("node-1")
+                    .hasMessageContaining("expected");
+        }
+        try (LocalKvPool other = Pools.pool(Pools.identity(ReuseMode.FAST), 8);
+                SsdTier tier = open(other, 16)) {
+            assertThat(tier.awaitRecovery(Pools.SOON)).isTrue();
+            assertThat(tier.statistics().recovered()).isZero();
+        }
+    }
+
+    /** Random chains through a memory and an SSD that are both too small: right bytes, no holes, and listeners that know what is held. */
+    @Test
+    void tier_randomLoad_keepsBytesChainsAndListenersRight() {
+        SplittableRandom random = Seeds.random("ssd tier");
+        Held held = new Held();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 24);
+                SsdTier tier = open(pool, 64, held)) {
+            List<int[]> prompts = new ArrayList<>();
+            for (int i = 0; i < 24; i++) {
+                int[] base = i < 4 ? new int[0] : prompts.get(random.nextInt(i));
+                int shared = base.length == 0 ? 0 : random.nextInt(base.length / Pools.BLOCK_TOKENS + 1);
+                int[] head = Arrays.copyOf(base, shared * Pools.BLOCK_TOKENS);
+                int[] tail = prompt(random, 1 + random.nextInt(8));
+                int[] tokens = Arrays.copyOf(head, head.length + tail.length);
+                System.arraycopy(tail, 0, tokens, head.length, tail.length);
+                prompts.add(Arrays.copyOf(tokens, Math.min(tokens.length, 20 * Pools.BLOCK_TOKENS + 1)));
+            }
+            int loops = Seeds.count(400, 20_000);
+            for (int i = 0; i < loops; i++) {
+                int[] tokens = prompts.get(random.nextInt(prompts.size()));
+                try (PrefixLease hit = tier.pool().acquire(tokens, Pools.SOON)) {
+                    requireBytes(pool, hit, tokens);
+                }
+                Pools.store(pool, Tenant.DEFAULT, tokens);
+                if (random.nextInt(4) == 0) {
+                    assertThat(tier.flush(Pools.SOON)).isTrue();
+                }
+            }
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            assertThat(tier.statistics().evicted()).isPositive();
+            assertThat(tier.statistics().loaded()).isPositive();
+            Set<BlockKey> truth = ConcurrentHashMap.newKeySet();
+            truth.addAll(inMemory(pool));
+            tier.onlyOnSsd().forEach(block -> {
+                assertThat(tier.contains(block.key())).isTrue();
+                truth.add(block.key());
+            });
+            assertThat(held.wrong).isEmpty();
+            assertThat(held.keys).isEqualTo(truth);
+            System.out.println("ssd tier: " + tier.statistics());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+/** Stores over devices that tests misuse, for tests of other packages. */
+public final class SsdAccess {
+    private final FaultyDisk disk;
+
+    /** A device in memory. */
+    public SsdAccess() {
+        disk = new FaultyDisk(new TestDisk(false));
+    }
+
+    /** The store on it. */
+    public SsdStore open(SsdSettings settings) {
+        return SsdStore.open(settings, disk, System::nanoTime, SsdChecks.ALL);
+    }
+
+    /** All operations from now on wait until {@link #letGo}. */
+    public void hold() {
+        disk.hold();
+    }
+
+    /** Ends {@link #hold}. */
+    public void letGo() {
+        disk.letGo();
+    }
+
+    /** Every read fails from now on. */
+    public void failReads() {
+        disk.fault(FaultyDisk.Fault.READ_ERROR, 1.0);
+    }
+
+    /** Every write fails from now on. */
+    public void failWrites() {
+        disk.fault(FaultyDisk.Fault.WRITE_ERROR, 1.0);
+    }
+}
