@@ -54,7 +54,10 @@ public final class SsdTier implements AutoCloseable {
     /** Peers' requests that may wait for the SSD at a time: the others' threads are for other messages. */
     private static final int PEERS = 2;
 
-    private static final long PEERS_PAUSE_NANOS = 2_000_000_000L;
+    /** A device that kept somebody waiting this long, and then in vain, is not asked for a while. */
+    private static final long STALL_NANOS = 200_000_000L;
+
+    private static final long PAUSE_NANOS = 2_000_000_000L;
     private static final long JOIN_MILLIS = 2_000;
     private static final Logger LOG = LoggerFactory.getLogger(SsdTier.class);
 
@@ -67,7 +70,7 @@ public final class SsdTier implements AutoCloseable {
     private final SingleFlight flights = new SingleFlight();
     private final Semaphore peers = new Semaphore(PEERS);
     private final AtomicBoolean closed = new AtomicBoolean();
-    private volatile long peersFrom = System.nanoTime();
+    private volatile long askedFrom = System.nanoTime();
 
     private SsdTier(
             LocalKvPool pool,
@@ -182,7 +185,7 @@ public final class SsdTier implements AutoCloseable {
             if (!contains(first)) {
                 return MissReason.NOT_CACHED;
             }
-            if (deadline.expired()) {
+            if (deadline.expired() || stalls()) {
                 return MissReason.DEADLINE;
             }
             if (!flights.beginOrAwait(first, deadline)) {
@@ -194,7 +197,7 @@ public final class SsdTier implements AutoCloseable {
             }
             List<IncomingBlock> arrived = new ArrayList<>();
             try {
-                MissReason reason = reader.read(wanted(keys, from, end), tenant.name(), deadline, arrived);
+                MissReason reason = read(wanted(keys, from, end), tenant.name(), deadline, arrived);
                 match.extendLocally();
                 if (reason != MissReason.NONE || match.wholeBlocks() <= from) {
                     return reason == MissReason.NONE ? MissReason.NOT_CACHED : reason;
@@ -205,6 +208,20 @@ public final class SsdTier implements AutoCloseable {
             }
         }
         return MissReason.NONE;
+    }
+
+    private boolean stalls() {
+        return System.nanoTime() - askedFrom < 0;
+    }
+
+    private MissReason read(List<BlockKey> wanted, String tenant, Deadline deadline, List<IncomingBlock> arrived) {
+        long start = System.nanoTime();
+        MissReason reason = reader.read(wanted, tenant, deadline, arrived);
+        long now = System.nanoTime();
+        if (reason == MissReason.DEADLINE && now - start > STALL_NANOS) {
+            askedFrom = now + PAUSE_NANOS;
+        }
+        return reason;
     }
 
     /** Those to be read: what memory has already is left out, and what neither has ends it. */
@@ -233,13 +250,9 @@ public final class SsdTier implements AutoCloseable {
         List<IncomingBlock> arrived = new ArrayList<>();
         try {
             List<BlockKey> wanted = pinHere(keys, pins);
-            if (!wanted.isEmpty() && System.nanoTime() - peersFrom >= 0 && peers.tryAcquire()) {
+            if (!wanted.isEmpty() && !stalls() && peers.tryAcquire()) {
                 try {
-                    MissReason reason = reader.read(wanted, "", deadline, arrived);
-                    if (reason == MissReason.DEADLINE) {
-                        // A device that stalls must not take the threads that answer peers.
-                        peersFrom = System.nanoTime() + PEERS_PAUSE_NANOS;
-                    }
+                    read(wanted, "", deadline, arrived); // what is not there stays without a pin
                 } finally {
                     peers.release();
                 }

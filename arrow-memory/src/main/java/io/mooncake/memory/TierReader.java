@@ -133,7 +133,12 @@ final class TierReader {
                 late.increment();
                 return MissReason.DEADLINE;
             }
-            case FAILED, DISABLED, CLOSED, STORED, SYNCED, PRESENT, LOADED, FULL, PAUSED -> {
+            case DISABLED -> {
+                failed.increment();
+                catalog.allGone();
+                return MissReason.SSD_FAILED;
+            }
+            case FAILED, CLOSED, STORED, SYNCED, PRESENT, LOADED, FULL, PAUSED -> {
                 failed.increment();
                 return MissReason.SSD_FAILED;
             }

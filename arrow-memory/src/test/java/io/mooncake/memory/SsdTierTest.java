@@ -263,7 +263,10 @@ final class SsdTierTest {
             device.failReads();
             for (int i = 0; i < 4; i++) {
                 try (PrefixLease hit = tier.pool().acquire(lost, Pools.SOON)) {
-                    assertThat(hit.missReason()).isEqualTo(MissReason.SSD_FAILED);
+                    // What is out has nothing.
+                    assertThat(hit.missReason()).isIn(MissReason.SSD_FAILED, MissReason.NOT_CACHED);
+                    assertThat(hit.missReason() == MissReason.SSD_FAILED || i > 0)
+                            .isTrue();
                 }
             }
             assertThat(tier.statistics().status().state()).isEqualTo(SsdStatus.State.DISABLED);
@@ -273,7 +276,7 @@ final class SsdTierTest {
             assertThat(Pools.store(pool, Tenant.DEFAULT, third)).isEqualTo(5);
             assertThat(requireHit(tier, pool, third)).isEqualTo(5);
             try (PrefixLease hit = tier.pool().acquire(lost, Pools.SOON)) {
-                assertThat(hit.missReason()).isIn(MissReason.NOT_CACHED, MissReason.SSD_FAILED);
+                assertThat(hit.missReason()).isEqualTo(MissReason.NOT_CACHED);
             }
         }
     }
@@ -311,25 +314,24 @@ final class SsdTierTest {
             device.hold();
             try {
                 long start = System.nanoTime();
-                try (PrefixLease hit = tier.pool().acquire(tokens, Deadline.ofMillis(100))) {
+                try (PrefixLease hit = tier.pool().acquire(tokens, Deadline.ofMillis(300))) {
                     assertThat(hit.missReason()).isEqualTo(MissReason.DEADLINE);
                 }
-                assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(5));
+                // Whoever comes next is told at once.
+                try (PrefixLease hit = tier.pool().acquire(tokens, Pools.SOON)) {
+                    assertThat(hit.missReason()).isEqualTo(MissReason.DEADLINE);
+                }
                 assertThat(pool.stats().openLeases())
                         .as("reads that the device holds")
                         .isPositive();
-                List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
-                start = System.nanoTime();
-                assertThat(tier.pin(chain.subList(5, 6), Deadline.ofMillis(100)))
-                        .containsOnlyNulls();
-                // Peers are told at once now.
-                assertThat(tier.pin(chain.subList(5, 6), Pools.SOON)).containsOnlyNulls();
+                List<BlockKey> last = pool.chain(Tenant.DEFAULT, tokens).subList(5, 6);
+                assertThat(tier.pin(last, Pools.SOON)).containsOnlyNulls();
                 assertThat(System.nanoTime() - start).isLessThan(TimeUnit.SECONDS.toNanos(5));
             } finally {
                 device.letGo();
             }
             await(() -> pool.stats().openLeases() == 0);
-            assertThat(requireHit(tier, pool, tokens)).isEqualTo(6);
+            await(() -> requireHit(tier, pool, tokens) == 6);
         }
     }
 

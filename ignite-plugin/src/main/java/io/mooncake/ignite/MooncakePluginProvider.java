@@ -60,6 +60,12 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Where blocks are kept on an SSD beyond memory, and over restarts; nowhere by default. */
+    public MooncakePluginProvider setSsd(@Nullable SsdTier ssd) {
+        options.ssd = ssd;
+        return this;
+    }
+
     /**
      * Whether nodes of this machine may map this node's memory, where {@link #setSharedMemoryDirectory} has room for it. Default: as the
      * protocol uses it.

@@ -18,6 +18,8 @@ import java.util.UUID;
  * @param bytesFetched bytes fetched from peers
  * @param bytesServed bytes peers fetched from here
  * @param evictions blocks evicted
+ * @param ssdBlocks blocks on its SSD
+ * @param ssdLoads blocks brought up from it since start
  * @param indexEntries entries of other nodes in this node's index
  */
 public record NodeStatistics(
@@ -31,5 +33,7 @@ public record NodeStatistics(
         long bytesFetched,
         long bytesServed,
         long evictions,
+        long ssdBlocks,
+        long ssdLoads,
         long indexEntries)
         implements Serializable {}

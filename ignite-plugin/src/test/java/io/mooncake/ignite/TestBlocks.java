@@ -48,7 +48,12 @@ public final class TestBlocks {
 
     /** Takes a prefix and checks every byte of it. @return a summary of the lease, closed */
     public static Taken take(KvPool pool, int[] tokens) {
-        try (PrefixLease lease = pool.acquire(tokens, Deadline.ofMillis(5_000))) {
+        return take(pool, tokens, Deadline.ofMillis(5_000));
+    }
+
+    /** The same with another patience. */
+    public static Taken take(KvPool pool, int[] tokens, Deadline deadline) {
+        try (PrefixLease lease = pool.acquire(tokens, deadline)) {
             int blockTokens = pool.identity().blockTokens();
             for (int index = 0; index < lease.blockCount(); index++) {
                 ArrowBuf block = lease.block(index);

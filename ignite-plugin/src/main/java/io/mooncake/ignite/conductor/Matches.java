@@ -12,6 +12,7 @@ import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.LocalMatch;
 import io.mooncake.memory.ReuseMode;
+import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.Tenant;
 import java.util.HashMap;
 import java.util.Map;
@@ -64,7 +65,13 @@ final class Matches {
             return 0;
         }
         try (LocalMatch match = local.match(Tenant.DEFAULT, tokens)) {
-            return match.matchedTokens();
+            SsdTier tier = services.tiers().get(pool);
+            return tier == null || match.complete()
+                    ? match.matchedTokens()
+                    : Math.max(
+                            match.matchedTokens(),
+                            tier.heldBlocks(match, local.chain(Tenant.DEFAULT, tokens))
+                                    * local.identity().blockTokens());
         }
     }
 

@@ -19,6 +19,7 @@ public final class ConfigurationNames {
             new Option("secret", "text", "none, required", "16..256 characters", false),
             new Option("role", "role", "STORE, on clients OBSERVER", "STORE, COMPUTE, OBSERVER", false),
             new Option("dram", "size", "none, required unless OBSERVER", "one block a pool .. free memory", false),
+            new Option("ssd", "bean", "none", "none, or a bean io.mooncake.ignite.SsdTier", false),
             new Option("sharedMemory", "switch", "true where transferProtocol is auto or shm", "true, false", false),
             new Option("sharedMemoryDirectory", "directory", "/dev/shm", "in a memory file system", false),
             new Option("extensions", "beans", "empty", "distinct names", false),

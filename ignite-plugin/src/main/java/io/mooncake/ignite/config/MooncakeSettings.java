@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param role what this node does
  * @param secret the cluster's secret
  * @param dramBytes off-heap memory for blocks; 0 on observers
+ * @param ssd where blocks are kept on an SSD; null: nowhere
  * @param sharedMemory directory of the file through which nodes of this machine may map the memory; null where they may not
  * @param pools pools of this node, from beans and extensions
  * @param extensions extensions in starting order
@@ -31,6 +32,7 @@ public record MooncakeSettings(
         Role role,
         String secret,
         long dramBytes,
+        @Nullable SsdPlace ssd,
         @Nullable Path sharedMemory,
         List<PoolDefinition> pools,
         List<NodeExtension> extensions,
@@ -48,7 +50,7 @@ public record MooncakeSettings(
 
     @Override
     public String toString() {
-        return "MooncakeSettings[role=" + role + ", dramBytes=" + dramBytes + ", pools="
+        return "MooncakeSettings[role=" + role + ", dramBytes=" + dramBytes + ", ssd=" + ssd + ", pools="
                 + pools.stream().map(PoolDefinition::name).toList() + ", engine="
                 + (engine == null ? "the communication SPI's" : engine) + "]";
     }

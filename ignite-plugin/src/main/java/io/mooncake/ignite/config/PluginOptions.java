@@ -4,6 +4,7 @@ package io.mooncake.ignite.config;
 import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.Role;
+import io.mooncake.ignite.SsdTier;
 import io.mooncake.transfer.ignite.EngineOptions;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -12,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 public final class PluginOptions extends EngineOptions {
     public @Nullable Role role;
     public @Nullable String dram;
+    public @Nullable SsdTier ssd;
     public @Nullable Boolean sharedMemory;
     public @Nullable String sharedMemoryDirectory;
     public @Nullable List<? extends NodeExtension> extensions = List.of();

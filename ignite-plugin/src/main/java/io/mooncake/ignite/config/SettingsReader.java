@@ -67,6 +67,8 @@ public final class SettingsReader {
         List<NodeExtension> extensions = extensions();
         List<PoolDefinition> pools = pools(extensions);
         long dram = dram(role, pools);
+        SsdPlace ssd =
+                options.ssd == null ? null : SsdPlace.read(options.ssd, role, ignite.getWorkDirectory(), pools, wrong);
         range("leaseMillis", options.leaseMillis, 100, 60_000);
         range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
         range("heartbeatMillis", options.heartbeatMillis, 50, 2_000);
@@ -85,6 +87,7 @@ public final class SettingsReader {
                 role,
                 secret,
                 dram,
+                ssd,
                 Objects.requireNonNullElseGet(options.sharedMemory, this::sharesByProtocol) ? directory : null,
                 pools,
                 extensions,

@@ -10,6 +10,7 @@ import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.SsdTier;
 import io.mooncake.transfer.TransferEngine;
 import java.util.List;
 import java.util.Map;
@@ -48,6 +49,9 @@ public interface NodeServices {
 
     /** This node's pools by name; empty on observers. From {@link NodeComponent#start} on. */
     Map<String, LocalKvPool> localPools();
+
+    /** The SSDs below this node's pools, by the pool's name; empty where there are none. From {@link NodeComponent#start} on. */
+    Map<String, SsdTier> tiers();
 
     /** Who holds what, this node's own blocks not included. */
     ClusterIndex index();

@@ -9,6 +9,8 @@ import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.memory.BlockView;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.PoolStatistics;
+import io.mooncake.memory.SsdTier;
+import io.mooncake.memory.SsdTierStatistics;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -206,6 +208,11 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             sum = 31 * sum + stats.evicted();
             sum = 31 * sum + stats.lookups();
         }
+        for (SsdTier tier : services.tiers().values()) {
+            SsdTierStatistics stats = tier.statistics();
+            sum = 31 * sum + stats.written() + stats.recovered();
+            sum = 31 * sum + stats.blocks();
+        }
         return sum;
     }
 
@@ -261,7 +268,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             LocalKvPool pool,
             List<Map.Entry<String, PrefixRow>> found) {
         List<BlockView> views = new ArrayList<>();
-        pool.forEachView(views::add);
+        SsdTier.forEachView(pool, services.tiers().get(name), views::add);
         int blockTokens = pool.identity().blockTokens();
         for (Run run : RunBuilder.build(views)) {
             found.add(Map.entry(

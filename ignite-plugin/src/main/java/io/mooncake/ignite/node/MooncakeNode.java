@@ -15,6 +15,8 @@ import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.memory.KvPool;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PoolStatistics;
+import io.mooncake.memory.SsdTier;
+import io.mooncake.memory.SsdTierStatistics;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -108,6 +110,8 @@ final class MooncakeNode implements Mooncake {
                 }
             });
         }
+        List<SsdTierStatistics> tiers =
+                runtime.tiers().values().stream().map(SsdTier::statistics).toList();
         return new NodeStatistics(
                 runtime.adapter().localNodeId(),
                 blocks,
@@ -119,6 +123,8 @@ final class MooncakeNode implements Mooncake {
                 fetched,
                 runtime.engine().statistics().bytesServed(),
                 evictions,
+                tiers.stream().mapToLong(SsdTierStatistics::blocks).sum(),
+                tiers.stream().mapToLong(SsdTierStatistics::loaded).sum(),
                 runtime.index().entries());
     }
 

@@ -9,6 +9,7 @@ import io.mooncake.ignite.Role;
 import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.config.MemoryPlan;
 import io.mooncake.ignite.config.MooncakeSettings;
+import io.mooncake.ignite.config.SsdPlace;
 import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.feed.FeedService;
 import io.mooncake.ignite.index.ClusterIndex;
@@ -23,6 +24,7 @@ import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.ignite.pool.LocalPools;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.SsdTier;
 import io.mooncake.transfer.TransferEngine;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -138,13 +140,19 @@ public final class NodeRuntime implements NodeServices {
     private void startPools(TransferEngine engine, FeedService running, boolean announces) {
         LocalPools pools = new LocalPools(settings.dramBytes(), settings.sharedMemory(), settings.pools());
         localPools = pools;
+        SsdPlace ssd = settings.ssd();
+        pools.listen(
+                running::poolListener,
+                ssd == null ? null : ssd.path(),
+                ownName(),
+                ssd == null ? 0 : ssd.capacityBytes());
         for (LocalKvPool pool : pools.byName().values()) {
             indexes.define(pool.name(), pool.identity());
-            pool.addListener(running.poolListener(pool.name()));
             clusterPools.put(
                     pool.name(),
                     ClusterKvPool.of(
                             pool,
+                            pools.tiers().get(pool.name()),
                             indexes.holders(pool.name()),
                             engine,
                             settings.leaseTerm(),
@@ -228,6 +236,12 @@ public final class NodeRuntime implements NodeServices {
         }
     }
 
+    /** What the node is called after a restart, too: records on its SSD bear it. */
+    private String ownName() {
+        Object id = config.getConsistentId();
+        return id == null ? nodeName(config) : id.toString();
+    }
+
     private static String nodeName(IgniteConfiguration config) {
         String name = config.getIgniteInstanceName();
         return name == null ? "default" : name;
@@ -307,6 +321,12 @@ public final class NodeRuntime implements NodeServices {
     public Map<String, LocalKvPool> localPools() {
         LocalPools pools = localPools;
         return pools == null ? Map.of() : pools.byName();
+    }
+
+    @Override
+    public Map<String, SsdTier> tiers() {
+        LocalPools pools = localPools;
+        return pools == null ? Map.of() : pools.tiers();
     }
 
     @Override

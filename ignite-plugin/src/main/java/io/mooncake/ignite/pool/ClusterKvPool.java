@@ -13,6 +13,7 @@ import io.mooncake.memory.LocalMatch;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PrefixLease;
 import io.mooncake.memory.SingleFlight;
+import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.Tenant;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferEngine;
@@ -23,6 +24,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A pool whose look-ups go on in other nodes where the local match ends: the holder of the longest run that follows is asked, its blocks
@@ -43,6 +45,7 @@ public final class ClusterKvPool implements KvPool {
     /** What all tenants' views share. */
     private record Shared(
             LocalKvPool local,
+            @Nullable SsdTier ssd,
             Holders holders,
             SourceChoice sources,
             BlockFetcher fetcher,
@@ -51,6 +54,7 @@ public final class ClusterKvPool implements KvPool {
 
     /**
      * @param local this node's part
+     * @param ssd what is below it; null: nothing
      * @param holders what others have
      * @param engine moves the bytes
      * @param term how long blocks of peers are leased for a fetch
@@ -59,6 +63,7 @@ public final class ClusterKvPool implements KvPool {
      */
     public static ClusterKvPool of(
             LocalKvPool local,
+            @Nullable SsdTier ssd,
             Holders holders,
             TransferEngine engine,
             Duration term,
@@ -69,7 +74,7 @@ public final class ClusterKvPool implements KvPool {
         SourceChoice sources =
                 new SourceChoice(holders, engine.pathMatrix(), local.layout().payloadBytes());
         return new ClusterKvPool(
-                new Shared(local, holders, sources, fetcher, new SingleFlight(), fetchTimeout), Tenant.DEFAULT);
+                new Shared(local, ssd, holders, sources, fetcher, new SingleFlight(), fetchTimeout), Tenant.DEFAULT);
     }
 
     @Override
@@ -100,14 +105,21 @@ public final class ClusterKvPool implements KvPool {
     @Override
     public PrefixLease acquire(int[] tokens, Deadline deadline) {
         try (LocalMatch match = shared.local.match(tenant, tokens)) {
-            int localTokens = match.matchedTokens();
-            MissReason reason =
-                    match.complete() ? MissReason.NONE : fetchRest(match, tokens, deadline.atMost(shared.fetchTimeout));
-            return match.toLease(Math.min(localTokens, match.matchedTokens()), reason);
+            if (match.complete()) {
+                return match.toLease(match.matchedTokens(), MissReason.NONE);
+            }
+            Fetched fetched = new Fetched();
+            MissReason reason = fetchRest(match, tokens, deadline.atMost(shared.fetchTimeout), fetched);
+            return match.toLease(Math.max(0, match.matchedTokens() - fetched.tokens), reason);
         }
     }
 
-    private MissReason fetchRest(LocalMatch match, int[] tokens, Deadline deadline) {
+    /** What one look-up got from other nodes. */
+    private static final class Fetched {
+        int tokens;
+    }
+
+    private MissReason fetchRest(LocalMatch match, int[] tokens, Deadline deadline, Fetched fetched) {
         int end = match.reusableTokens() / identity().blockTokens();
         if (match.wholeBlocks() >= end) {
             return MissReason.NOT_CACHED;
@@ -117,6 +129,11 @@ public final class ClusterKvPool implements KvPool {
         Set<UUID> failed = new HashSet<>();
         MissReason reason = MissReason.NOT_CACHED;
         while (match.wholeBlocks() < end) {
+            MissReason ssd = fromSsd(match, keys, deadline);
+            if (ssd == MissReason.NO_MEMORY || match.wholeBlocks() >= end) {
+                return ssd;
+            }
+            reason = ssd == MissReason.NOT_CACHED ? reason : ssd;
             int from = match.wholeBlocks();
             List<Run> runs = shared.holders.runs(keys.subList(0, end), from).stream()
                     .filter(run -> !failed.contains(run.nodeId()))
@@ -138,12 +155,15 @@ public final class ClusterKvPool implements KvPool {
             }
             try {
                 UUID holder = best.get().nodeId();
-                MissReason failure = fetchRun(wanted, match, from + best.get().blocks(), holder, deadline);
+                MissReason failure = fetchRun(wanted, match, from + best.get().blocks(), holder, deadline, fetched);
                 if (failure == MissReason.NO_MEMORY) {
                     return failure;
                 }
                 if (failure != MissReason.NONE) {
-                    failed.add(holder);
+                    // Who gave some may have the rest on its SSD, and is asked again.
+                    if (failure != MissReason.LEASE_REFUSED || match.wholeBlocks() == from) {
+                        failed.add(holder);
+                    }
                     reason = failure;
                 }
             } finally {
@@ -153,14 +173,25 @@ public final class ClusterKvPool implements KvPool {
         return reason;
     }
 
-    private MissReason fetchRun(Wanted wanted, LocalMatch match, int end, UUID holder, Deadline deadline) {
+    /** What this node's own SSD has of what comes next: nearer than any peer. */
+    private MissReason fromSsd(LocalMatch match, List<BlockKey> keys, Deadline deadline) {
+        return shared.ssd == null ? MissReason.NOT_CACHED : shared.ssd.extend(match, tenant, keys, deadline);
+    }
+
+    private MissReason fetchRun(
+            Wanted wanted, LocalMatch match, int end, UUID holder, Deadline deadline, Fetched fetched) {
         // A flight that ended between the look-up and our own may have brought them.
         match.extendLocally();
         PeerAddress address = shared.holders.address(holder);
         if (address == null) {
             return MissReason.PEER_UNREACHABLE;
         }
-        return shared.fetcher.fetch(wanted, match, end, holder, address, deadline);
+        int before = match.wholeBlocks();
+        try {
+            return shared.fetcher.fetch(wanted, match, end, holder, address, deadline);
+        } finally {
+            fetched.tokens += (match.wholeBlocks() - before) * wanted.blockTokens();
+        }
     }
 
     @Override

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.pool;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.BlockListener;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.MemoryRegion;
 import io.mooncake.memory.PinnedBlock;
+import io.mooncake.memory.SsdTier;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.LeaseSource;
 import io.mooncake.transfer.PublishedGuard;
@@ -18,6 +21,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,8 +36,15 @@ import org.slf4j.LoggerFactory;
 public final class LocalPools implements LeaseSource, PublishedGuard, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LocalPools.class);
 
+    /** How long a peer's request may wait for blocks that are on the SSD only. */
+    private static final long SSD_MILLIS = 500;
+
+    /** How long a node that stops writes what is not on the SSD yet. */
+    private static final long DRAIN_MILLIS = 5_000;
+
     private final MemoryRegion region;
     private final Map<String, LocalKvPool> pools = new LinkedHashMap<>();
+    private final Map<String, SsdTier> tiers = new ConcurrentHashMap<>();
     private final LocalKvPool[] byShare;
     private final long shareBytes;
     private @Nullable TransferEngine engine;
@@ -67,6 +79,49 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
             throw e;
         }
         byShare = pools.values().toArray(new LocalKvPool[0]);
+    }
+
+    /**
+     * Lets {@code listeners} hear what the pools hold, and puts an SSD below them. Once, before anything is stored.
+     *
+     * @param listeners by pool
+     * @param path an existing folder; null: no SSD
+     * @param owner name of the node, the same after a restart
+     * @param capacityBytes shared evenly by the pools
+     * @throws MooncakeException CONFIGURATION when the folder can't be used
+     */
+    public void listen(
+            Function<String, BlockListener> listeners, @Nullable Path path, String owner, long capacityBytes) {
+        for (LocalKvPool pool : pools.values()) {
+            BlockListener listener = listeners.apply(pool.name());
+            if (path == null || !openTier(pool, listener, path, owner, capacityBytes / pools.size())) {
+                pool.addListener(listener);
+            }
+        }
+    }
+
+    /** False when the device does not even give the index: a cache that is lost must not keep the node from starting. */
+    private boolean openTier(LocalKvPool pool, BlockListener listener, Path path, String owner, long capacityBytes) {
+        try {
+            tiers.put(
+                    pool.name(),
+                    SsdTier.open(
+                            pool,
+                            SsdTier.settings(pool, path, owner, capacityBytes).build(),
+                            List.of(listener)));
+            return true;
+        } catch (MooncakeException e) {
+            if (e.code() != MooncakeException.Code.CORRUPT) {
+                throw e;
+            }
+            LOG.error("Pool {} goes without its SSD until the node is started again: {}", pool.name(), e.getMessage());
+            return false;
+        }
+    }
+
+    /** The SSDs below the pools, by the pool's name; those that could be opened. */
+    public Map<String, SsdTier> tiers() {
+        return Collections.unmodifiableMap(tiers);
     }
 
     private static MemoryRegion allocate(long bytes, @Nullable Path shared) {
@@ -127,18 +182,28 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
     @Override
     public List<@Nullable Pin> pin(UUID peer, String namespace, List<byte[]> keys) {
         LocalKvPool pool = pools.get(namespace);
+        if (pool == null || keys.stream().anyMatch(key -> key.length != BlockKey.BYTES)) {
+            return new ArrayList<>(Collections.nCopies(keys.size(), null));
+        }
+        List<BlockKey> wanted = keys.stream().map(BlockKey::of).toList();
+        SsdTier tier = tiers.get(namespace);
+        List<@Nullable PinnedBlock> blocks =
+                tier == null ? pinInMemory(pool, wanted) : tier.pin(wanted, Deadline.ofMillis(SSD_MILLIS));
+        int layerBytes = pool.layout().layerBytes();
         List<@Nullable Pin> pins = new ArrayList<>(keys.size());
+        blocks.forEach(block -> pins.add(block == null ? null : new BlockPin(block, layerBytes)));
+        return pins;
+    }
+
+    private static List<@Nullable PinnedBlock> pinInMemory(LocalKvPool pool, List<BlockKey> keys) {
+        List<@Nullable PinnedBlock> pins = new ArrayList<>(keys.size());
         try {
-            for (byte[] key : keys) {
-                PinnedBlock block = pool == null || key.length != BlockKey.BYTES ? null : pool.pin(BlockKey.of(key));
-                pins.add(
-                        block == null || pool == null
-                                ? null
-                                : new BlockPin(block, pool.layout().layerBytes()));
+            for (BlockKey key : keys) {
+                pins.add(pool.pin(key));
             }
         } catch (RuntimeException e) {
             // The pool closed meanwhile; a pin left behind would keep its memory for ever.
-            for (Pin pin : pins) {
+            for (PinnedBlock pin : pins) {
                 if (pin != null) {
                     pin.close();
                 }
@@ -154,6 +219,9 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
             return;
         }
         closed = true;
+        // First, while the device may still write into the memory.
+        Deadline drain = Deadline.ofMillis(DRAIN_MILLIS);
+        tiers.values().forEach(tier -> tier.close(drain));
         try {
             if (engine != null) {
                 engine.unregisterMemory(regionId);

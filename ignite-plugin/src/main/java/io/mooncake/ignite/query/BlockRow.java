@@ -3,6 +3,7 @@ package io.mooncake.ignite.query;
 
 import io.mooncake.memory.BlockView;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.SsdTier;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Iterator;
@@ -33,22 +34,25 @@ public record BlockRow(String pool, BlockView view) {
      *
      * @param filter values by column; columns that the view cannot filter by are the query's business
      */
-    static Iterable<BlockRow> rows(Map<String, LocalKvPool> pools, Map<String, Object> filter) {
+    static Iterable<BlockRow> rows(
+            Map<String, LocalKvPool> pools, Map<String, SsdTier> tiers, Map<String, Object> filter) {
         Object pool = filter.get(POOL);
         Object prefix = filter.get(PREFIX);
         Collection<LocalKvPool> wanted = pools.values().stream()
                 .filter(p -> pool == null || p.name().equals(pool))
                 .toList();
-        return () -> new Rows(wanted.iterator(), prefix == null ? "" : prefix.toString());
+        return () -> new Rows(wanted.iterator(), tiers, prefix == null ? "" : prefix.toString());
     }
 
     private static final class Rows implements Iterator<BlockRow> {
         private final Iterator<LocalKvPool> pools;
+        private final Map<String, SsdTier> tiers;
         private final String prefix;
         private Iterator<BlockRow> current = List.<BlockRow>of().iterator();
 
-        Rows(Iterator<LocalKvPool> pools, String prefix) {
+        Rows(Iterator<LocalKvPool> pools, Map<String, SsdTier> tiers, String prefix) {
             this.pools = pools;
+            this.tiers = tiers;
             this.prefix = prefix;
         }
 
@@ -70,7 +74,7 @@ public record BlockRow(String pool, BlockView view) {
 
         private Iterator<BlockRow> read(LocalKvPool pool) {
             List<BlockRow> rows = new ArrayList<>();
-            pool.forEachView(view -> {
+            SsdTier.forEachView(pool, tiers.get(pool.name()), view -> {
                 BlockRow row = new BlockRow(pool.name(), view);
                 if (prefix.isEmpty() || row.prefix().equals(prefix)) {
                     rows.add(row);

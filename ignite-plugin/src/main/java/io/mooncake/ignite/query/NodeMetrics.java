@@ -5,15 +5,18 @@ import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PoolStatistics;
+import io.mooncake.memory.SsdTierStatistics;
+import io.mooncake.memory.ssd.SsdStatus;
 import io.mooncake.transfer.TransferStatistics;
 import java.util.function.ToLongFunction;
 
 /**
- * The node's figures in Ignite's metric registries {@code mooncake.pool} and {@code mooncake.transfer}, and with them in SYS.METRICS, JMX
+ * The node's figures in Ignite's metric registries {@code mooncake.pool}, {@code mooncake.ssd} and {@code mooncake.transfer}, and with them in SYS.METRICS, JMX
  * and every exporter. Sums over the node's pools, read when somebody looks.
  */
 final class NodeMetrics {
     static final String POOL = "mooncake.pool";
+    static final String SSD = "mooncake.ssd";
     static final String TRANSFER = "mooncake.transfer";
 
     private final NodeServices services;
@@ -28,6 +31,7 @@ final class NodeMetrics {
         NodeMetrics metrics = new NodeMetrics(services);
         metrics.registerPool();
         metrics.registerTransfer();
+        metrics.registerSsd();
     }
 
     private void registerPool() {
@@ -74,6 +78,34 @@ final class NodeMetrics {
                 "authenticationFailures",
                 "Connections and messages that did not prove the secret.",
                 TransferStatistics::authenticationFailures);
+    }
+
+    private void registerSsd() {
+        ssd("blocks", "Blocks on the SSD now.", SsdTierStatistics::blocks);
+        ssd("capacityBlocks", "Blocks that fit on the SSD.", SsdTierStatistics::capacityBlocks);
+        ssd("loaded", "Blocks brought up into memory since start.", SsdTierStatistics::loaded);
+        ssd("bytesLoaded", "Bytes of them.", stats -> stats.loaded() * stats.blockBytes());
+        ssd("written", "Blocks written since start.", SsdTierStatistics::written);
+        ssd("bytesWritten", "Bytes of them.", stats -> stats.written() * stats.blockBytes());
+        ssd("evictions", "Blocks taken off the SSD for room since start.", SsdTierStatistics::evicted);
+        ssd("queued", "Blocks that wait to be written now.", SsdTierStatistics::queued);
+        ssd("dropped", "Blocks not written because the queue was full.", SsdTierStatistics::dropped);
+        ssd("lost", "Blocks evicted from memory before they were written.", SsdTierStatistics::lost);
+        ssd("writeFailures", "Blocks that could not be written.", SsdTierStatistics::writeFailures);
+        ssd("readFailures", "Blocks that the device did not give.", SsdTierStatistics::readFailures);
+        ssd("late", "Blocks that were not there by the deadline.", SsdTierStatistics::late);
+        ssd("damaged", "Blocks that failed a check when they were read.", SsdTierStatistics::damaged);
+        ssd("recovered", "Blocks of an earlier life that were found.", SsdTierStatistics::recovered);
+        ssd(
+                "out",
+                "SSDs that took themselves out after repeated errors.",
+                stats -> stats.status().state() == SsdStatus.State.DISABLED ? 1 : 0);
+    }
+
+    private void ssd(String name, String description, ToLongFunction<SsdTierStatistics> value) {
+        adapter.registerMetric(SSD, name, description, () -> services.tiers().values().stream()
+                .mapToLong(tier -> value.applyAsLong(tier.statistics()))
+                .sum());
     }
 
     private void pool(String name, String description, ToLongFunction<PoolStatistics> value) {

@@ -20,7 +20,7 @@ public final class NodeQueries implements NodeComponent {
                         BlockRow.VIEW,
                         BlockRow.DESCRIPTION,
                         new BlockRow.Walker(),
-                        filter -> BlockRow.rows(services.localPools(), filter));
+                        filter -> BlockRow.rows(services.localPools(), services.tiers(), filter));
         services.adapter()
                 .registerView(
                         MissRow.VIEW,

@@ -56,6 +56,8 @@ public final class NodeService implements MooncakeService {
         answer.put("bytesFetched", figures.bytesFetched());
         answer.put("bytesServed", figures.bytesServed());
         answer.put("evictions", figures.evictions());
+        answer.put("ssdBlocks", figures.ssdBlocks());
+        answer.put("ssdLoads", figures.ssdLoads());
         answer.put("indexEntries", figures.indexEntries());
         return answer;
     }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.ignite.MooncakePluginProvider;
 import io.mooncake.ignite.PoolBean;
+import io.mooncake.ignite.SsdTier;
 import io.mooncake.transfer.ignite.TransferCommunicationSpi;
 import java.io.IOException;
 import java.lang.reflect.Field;
@@ -70,6 +71,12 @@ class ConfigurationDocumentTest {
                 assertThat(option.defaultValue()).as(option.name()).isEqualTo(String.valueOf(field.get(defaults)));
             }
         }
+    }
+
+    @Test
+    void ssd_tableEqualsSetters() throws IOException {
+        assertThat(new TreeSet<>(table(SsdTier.class).keySet()))
+                .containsExactlyElementsOf(ConfigurationNames.properties(SsdTier.class));
     }
 
     @Test

@@ -105,6 +105,7 @@ class WrongConfigurationTest {
                         typos(),
                         types(),
                         secretsAndSizes(),
+                        ssdMistakes(),
                         rangesAndPorts(),
                         engineOptions(),
                         spiOptions(),
@@ -204,6 +205,43 @@ class WrongConfigurationTest {
                         "memory plan: Java heap",
                         "Ignite region 'default' 900.0 TiB",
                         "dram of this plugin 1.0 MiB"));
+    }
+
+    private static Mistake ssd(String path, String capacity, String... expected) {
+        return bean("ssd " + path + " of " + capacity, GOOD + ssdBean(path, capacity), expected);
+    }
+
+    private static String ssdBean(String path, String capacity) {
+        return "<property name='ssd'><bean class='io.mooncake.ignite.SsdTier'><property name='path' value='" + path
+                + "'/><property name='capacity' value='" + capacity + "'/></bean></property>";
+    }
+
+    private static Stream<Mistake> ssdMistakes() {
+        String folder = System.getProperty("java.io.tmpdir");
+        return Stream.of(
+                ssd("/nowhere/at/all", "1GiB", "ssd.path: /nowhere/at/all (expected: an existing directory"),
+                ssd("no/such/folder", "1GiB", "no/such/folder (expected: an existing directory"),
+                ssd("/etc/hostname", "1GiB", "ssd.path: /etc/hostname (expected: an existing directory"),
+                ssd("", "1GiB", "ssd.path: not set (expected: an existing directory"),
+                ssd(folder, "0", "ssd.capacity: 0 (expected: at least"),
+                ssd(folder, "-1GiB", "ssd.capacity: -1GiB"),
+                ssd(folder, "lots", "ssd.capacity: lots"),
+                ssd(folder, "8000000TiB", "ssd.capacity: 8000000TiB (expected: at most the", "file system of"),
+                bean(
+                        "ssd without anything",
+                        GOOD + "<property name='ssd'><bean class='io.mooncake.ignite.SsdTier'/></property>",
+                        "ssd.path: not set",
+                        "ssd.capacity: not set (expected: a size such as 100GiB)"),
+                bean(
+                        "ssd of an observer",
+                        SECRET + "<property name='role' value='OBSERVER'/>" + ssdBean(folder, "1GiB"),
+                        "ssd: set (expected: not set where role is OBSERVER"),
+                bean(
+                        "typo in ssd",
+                        GOOD
+                                + "<property name='ssd'><bean class='io.mooncake.ignite.SsdTier'><property name='pth' value='x'/></bean></property>",
+                        "pth: unknown property",
+                        "nearest: path"));
     }
 
     private static Stream<Mistake> rangesAndPorts() {
