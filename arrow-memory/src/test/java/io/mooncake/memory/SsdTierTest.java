@@ -361,6 +361,25 @@ final class SsdTierTest {
     }
 
     @Test
+    void store_ssdFull_shortensTheOldestChainFromItsEnd() {
+        SplittableRandom random = new SplittableRandom(12);
+        int[] old = prompt(random, 12);
+        int[] young = prompt(random, 10);
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 64);
+                SsdTier tier = open(pool, 16)) {
+            Pools.store(pool, Tenant.DEFAULT, old);
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            Pools.store(pool, Tenant.DEFAULT, young);
+            assertThat(tier.flush(Pools.SOON)).isTrue();
+            assertThat(pool.chain(Tenant.DEFAULT, young)).allMatch(tier::contains);
+            List<BlockKey> chain = pool.chain(Tenant.DEFAULT, old);
+            int left = (int) chain.stream().filter(tier::contains).count();
+            assertThat(left).isBetween(1, 6);
+            assertThat(chain.subList(0, left)).allMatch(tier::contains);
+        }
+    }
+
+    @Test
     void store_queueFull_isDroppedAndCounted() {
         SplittableRandom random = new SplittableRandom(9);
         SsdAccess device = new SsdAccess();
@@ -417,7 +436,7 @@ final class SsdTierTest {
         }
     }
 
-    /** Random chains through a memory and an SSD that are both too small: right bytes, no holes, and listeners that know what is held. */
+    /** Random chains through a memory and an SSD that are both too small: right bytes, and listeners that know what is held. */
     @Test
     void tier_randomLoad_keepsBytesChainsAndListenersRight() {
         SplittableRandom random = Seeds.random("ssd tier");
