@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory;
 
-import static io.mooncake.memory.Pools.SOON;
 import static io.mooncake.memory.Pools.identity;
 import static io.mooncake.memory.Pools.pool;
+import static io.mooncake.memory.Pools.soon;
 import static io.mooncake.memory.Pools.store;
 import static io.mooncake.memory.Pools.tokens;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -50,9 +50,9 @@ class BadTokensTest {
             store(pool, Tenant.DEFAULT, tokens(new SplittableRandom(3), 20));
             PoolStatistics before = pool.stats();
             try (PrefixLease lease = pool.withoutLookup()) {
-                fails(message, () -> pool.acquire(bad, SOON));
+                fails(message, () -> pool.acquire(bad, soon()));
                 fails(message, () -> pool.forTenant(new Tenant("t", new byte[3]))
-                        .acquire(bad, SOON));
+                        .acquire(bad, soon()));
                 fails(message, () -> pool.match(Tenant.DEFAULT, bad));
                 fails(message, () -> pool.extend(lease, bad));
                 fails(message, () -> pool.chain(Tenant.DEFAULT, bad));

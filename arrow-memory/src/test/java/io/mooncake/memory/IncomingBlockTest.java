@@ -2,10 +2,10 @@
 package io.mooncake.memory;
 
 import static io.mooncake.memory.Pools.BLOCK_TOKENS;
-import static io.mooncake.memory.Pools.SOON;
 import static io.mooncake.memory.Pools.identity;
 import static io.mooncake.memory.Pools.isFilled;
 import static io.mooncake.memory.Pools.pool;
+import static io.mooncake.memory.Pools.soon;
 import static io.mooncake.memory.Pools.store;
 import static io.mooncake.memory.Pools.tokens;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -163,7 +163,7 @@ class IncomingBlockTest {
                 outcome = in.commit(pin.layerChecksums());
             }
             boolean served = false;
-            try (PrefixLease lease = reader.acquire(prompt, SOON)) {
+            try (PrefixLease lease = reader.acquire(prompt, soon())) {
                 served = lease.blockCount() > 0 && !isFilled(lease.block(0), reader.layout(), "default", key);
             }
             assertThat(served).isEqualTo(wrongBytes);

@@ -2,10 +2,10 @@
 package io.mooncake.memory;
 
 import static io.mooncake.memory.Pools.BLOCK_TOKENS;
-import static io.mooncake.memory.Pools.SOON;
 import static io.mooncake.memory.Pools.identity;
 import static io.mooncake.memory.Pools.isFilled;
 import static io.mooncake.memory.Pools.pool;
+import static io.mooncake.memory.Pools.soon;
 import static io.mooncake.memory.Pools.store;
 import static io.mooncake.memory.Pools.tokens;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -26,7 +26,7 @@ class LocalKvPoolTest {
     @Test
     void acquire_emptyPool_missesWithReason() {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4);
-                PrefixLease lease = pool.acquire(tokens(random, 20), SOON)) {
+                PrefixLease lease = pool.acquire(tokens(random, 20), soon())) {
             assertThat(lease.matchedTokens()).isZero();
             assertThat(lease.blockCount()).isZero();
             assertThat(lease.missReason()).isEqualTo(MissReason.NOT_CACHED);
@@ -39,7 +39,7 @@ class LocalKvPoolTest {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 8)) {
             assertThat(store(pool, Tenant.DEFAULT, prompt)).isEqualTo(3);
             List<BlockKey> chain = pool.chain(Tenant.DEFAULT, prompt);
-            try (PrefixLease lease = pool.acquire(prompt, SOON)) {
+            try (PrefixLease lease = pool.acquire(prompt, soon())) {
                 assertThat(lease.matchedTokens()).isEqualTo(2 * BLOCK_TOKENS);
                 assertThat(lease.localTokens()).isEqualTo(2 * BLOCK_TOKENS);
                 assertThat(lease.remoteTokens()).isZero();
@@ -53,7 +53,7 @@ class LocalKvPoolTest {
                 }
             }
             int[] longer = Arrays.copyOf(prompt, prompt.length + 5);
-            try (PrefixLease lease = pool.acquire(longer, SOON)) {
+            try (PrefixLease lease = pool.acquire(longer, soon())) {
                 assertThat(lease.matchedTokens()).isEqualTo(3 * BLOCK_TOKENS);
             }
         }
@@ -64,7 +64,7 @@ class LocalKvPoolTest {
         int[] prompt = tokens(random, 3 * BLOCK_TOKENS);
         try (LocalKvPool pool = pool(identity(ReuseMode.FAST), 8)) {
             store(pool, Tenant.DEFAULT, prompt);
-            try (PrefixLease lease = pool.acquire(prompt, SOON)) {
+            try (PrefixLease lease = pool.acquire(prompt, soon())) {
                 assertThat(lease.matchedTokens()).isEqualTo(prompt.length - 1);
                 assertThat(lease.blockCount()).isEqualTo(3);
                 assertThat(lease.blockTokens(2)).isEqualTo(BLOCK_TOKENS - 1);
@@ -72,7 +72,7 @@ class LocalKvPoolTest {
             }
             int[] forked = prompt.clone();
             forked[BLOCK_TOKENS + 3] = (forked[BLOCK_TOKENS + 3] + 1) % Pools.VOCABULARY;
-            try (PrefixLease lease = pool.acquire(forked, SOON)) {
+            try (PrefixLease lease = pool.acquire(forked, soon())) {
                 assertThat(lease.matchedTokens()).isEqualTo(BLOCK_TOKENS + 3);
                 assertThat(lease.blockTokens(1)).isEqualTo(3);
                 assertThat(lease.missReason()).isEqualTo(MissReason.NOT_CACHED);
@@ -87,7 +87,7 @@ class LocalKvPoolTest {
         forked[BLOCK_TOKENS + 2] = (forked[BLOCK_TOKENS + 2] + 1) % Pools.VOCABULARY;
         try (LocalKvPool pool = pool(identity(ReuseMode.FAST), 8)) {
             store(pool, Tenant.DEFAULT, prompt);
-            try (PrefixLease hit = pool.acquire(forked, SOON);
+            try (PrefixLease hit = pool.acquire(forked, soon());
                     BlockWriter writer = pool.extend(hit, forked)) {
                 assertThat(hit.matchedTokens()).isEqualTo(BLOCK_TOKENS + 2);
                 assertThat(writer.blockIndex()).isEqualTo(1);
@@ -107,9 +107,9 @@ class LocalKvPoolTest {
         Tenant b = new Tenant("b", new byte[] {2});
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 8)) {
             store(pool, a, prompt);
-            try (PrefixLease mine = pool.forTenant(a).acquire(prompt, SOON);
-                    PrefixLease foreign = pool.forTenant(b).acquire(prompt, SOON);
-                    PrefixLease nobody = pool.acquire(prompt, SOON)) {
+            try (PrefixLease mine = pool.forTenant(a).acquire(prompt, soon());
+                    PrefixLease foreign = pool.forTenant(b).acquire(prompt, soon());
+                    PrefixLease nobody = pool.acquire(prompt, soon())) {
                 assertThat(mine.matchedTokens()).isEqualTo(16);
                 assertThat(foreign.matchedTokens()).isZero();
                 assertThat(nobody.matchedTokens()).isZero();
@@ -126,7 +126,7 @@ class LocalKvPoolTest {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 8);
                 LocalKvPool other = pool(identity(ReuseMode.EXACT), 8)) {
             store(pool, Tenant.DEFAULT, prompt);
-            try (PrefixLease hit = pool.acquire(prompt, SOON)) {
+            try (PrefixLease hit = pool.acquire(prompt, soon())) {
                 assertThatThrownBy(() -> pool.extend(hit, tokens(random, 20))).hasMessageContaining("block 0");
                 assertThatThrownBy(() -> pool.extend(hit, Arrays.copyOf(prompt, 9)))
                         .hasMessageContaining("block 1");
@@ -139,7 +139,7 @@ class LocalKvPoolTest {
     void close_unpublishedBlocks_areAbandoned() {
         int[] prompt = tokens(random, 30);
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4)) {
-            try (PrefixLease hit = pool.acquire(prompt, SOON);
+            try (PrefixLease hit = pool.acquire(prompt, soon());
                     BlockWriter writer = pool.extend(hit, prompt)) {
                 writer.next();
                 writer.next();
@@ -166,7 +166,7 @@ class LocalKvPoolTest {
             }
             assertThat(pool.stats().blocks()).isEqualTo(2);
             assertThat(pool.stats().freeBlocks()).isEqualTo(6);
-            try (PrefixLease hit = pool.acquire(prompt, SOON)) {
+            try (PrefixLease hit = pool.acquire(prompt, soon())) {
                 assertThat(isFilled(hit.block(0), pool.layout(), "default", chain.get(0)))
                         .isTrue();
             }
@@ -179,9 +179,9 @@ class LocalKvPoolTest {
             int[] prompt = tokens(random, 3 * BLOCK_TOKENS + 1);
             store(pool, Tenant.DEFAULT, prompt);
             int[] other = tokens(random, 20);
-            try (PrefixLease all = pool.acquire(prompt, SOON)) {
+            try (PrefixLease all = pool.acquire(prompt, soon())) {
                 assertThat(all.blockCount()).isEqualTo(3);
-                try (PrefixLease miss = pool.acquire(other, SOON);
+                try (PrefixLease miss = pool.acquire(other, soon());
                         BlockWriter writer = pool.extend(miss, other)) {
                     assertThat(writer.hasNext()).isFalse();
                     assertThatThrownBy(writer::next)
@@ -206,7 +206,7 @@ class LocalKvPoolTest {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 3)) {
             List<BlockKey> chain = pool.chain(Tenant.DEFAULT, prompt);
             int published = 0;
-            try (PrefixLease none = pool.acquire(prompt, SOON);
+            try (PrefixLease none = pool.acquire(prompt, soon());
                     BlockWriter writer = pool.extend(none, prompt)) {
                 while (writer.hasNext()) {
                     Pools.fill(writer.next(), pool.layout(), "default", chain.get(writer.blockIndex() - 1));
@@ -214,7 +214,7 @@ class LocalKvPoolTest {
                 }
             }
             assertThat(published).isEqualTo(3);
-            try (PrefixLease hit = pool.acquire(prompt, SOON)) {
+            try (PrefixLease hit = pool.acquire(prompt, soon())) {
                 assertThat(hit.blockCount()).isEqualTo(3);
             }
         }
@@ -227,7 +227,7 @@ class LocalKvPoolTest {
             int[] b = tokens(random, 2 * BLOCK_TOKENS + 1);
             store(pool, Tenant.DEFAULT, a);
             store(pool, Tenant.DEFAULT, b);
-            pool.acquire(a, SOON).close(); // b is the older one now
+            pool.acquire(a, soon()).close(); // b is the older one now
             int[] c = tokens(random, BLOCK_TOKENS + 1);
             store(pool, Tenant.DEFAULT, c);
             List<BlockKey> keysOfB = pool.chain(Tenant.DEFAULT, b);
@@ -251,7 +251,7 @@ class LocalKvPoolTest {
                 assertThat(pool.contains(chain.get(0))).isFalse();
                 assertThat(leaf.key()).isEqualTo(chain.get(1));
                 assertThat(pool.verify(leaf)).isTrue();
-                try (PrefixLease hit = pool.acquire(prompt, SOON)) {
+                try (PrefixLease hit = pool.acquire(prompt, soon())) {
                     assertThat(hit.matchedTokens()).isZero();
                 }
                 try (PrefixLease none = pool.withoutLookup();
@@ -259,7 +259,7 @@ class LocalKvPoolTest {
                     Pools.fill(writer.next(), pool.layout(), "default", chain.get(0));
                     assertThat(writer.publish()).isEqualTo(1);
                 }
-                try (PrefixLease hit = pool.acquire(prompt, SOON)) {
+                try (PrefixLease hit = pool.acquire(prompt, soon())) {
                     assertThat(hit.matchedTokens()).isEqualTo(2 * BLOCK_TOKENS);
                 }
             }
@@ -271,8 +271,8 @@ class LocalKvPoolTest {
         int[] prompt = tokens(random, 20);
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 2)) {
             store(pool, Tenant.DEFAULT, prompt);
-            PrefixLease first = pool.acquire(prompt, SOON);
-            PrefixLease second = pool.acquire(prompt, SOON);
+            PrefixLease first = pool.acquire(prompt, soon());
+            PrefixLease second = pool.acquire(prompt, soon());
             first.close();
             first.close();
             assertThat(store(pool, Tenant.DEFAULT, tokens(random, 20))).isZero();
@@ -296,7 +296,7 @@ class LocalKvPoolTest {
                             + " " + block.tenant());
                     assertThat(block.tokens()).hasSize(BLOCK_TOKENS);
                     pool.contains(block.key());
-                    pool.acquire(new int[] {1, 2}, SOON).close();
+                    pool.acquire(new int[] {1, 2}, soon()).close();
                 }
 
                 @Override
@@ -331,7 +331,7 @@ class LocalKvPoolTest {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4)) {
             store(pool, Tenant.DEFAULT, prompt);
             List<BlockKey> chain = pool.chain(Tenant.DEFAULT, prompt);
-            try (PrefixLease lease = pool.acquire(prompt, SOON);
+            try (PrefixLease lease = pool.acquire(prompt, soon());
                     PinnedBlock pin = pool.pin(chain.get(1))) {
                 assertThat(pin.parent()).isEqualTo(chain.get(0));
                 List<BlockView> views = new ArrayList<>();
@@ -354,7 +354,7 @@ class LocalKvPoolTest {
         int[] prompt = tokens(random, 20);
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4)) {
             store(pool, Tenant.DEFAULT, prompt);
-            pool.acquire(prompt, SOON).close();
+            pool.acquire(prompt, soon()).close();
             pool.withoutLookup().close();
             try (LocalMatch match = pool.match(Tenant.DEFAULT, tokens(random, 20))) {
                 match.toLease(0, MissReason.CHECKSUM).close();
@@ -378,7 +378,7 @@ class LocalKvPoolTest {
         LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4);
         store(pool, Tenant.DEFAULT, prompt);
         BlockKey key = pool.chain(Tenant.DEFAULT, prompt).get(0);
-        PrefixLease lease = pool.acquire(prompt, SOON);
+        PrefixLease lease = pool.acquire(prompt, soon());
         ArrowBuf block = lease.block(0);
         assertThatThrownBy(pool::close)
                 .isInstanceOf(MooncakeException.class)
@@ -386,7 +386,7 @@ class LocalKvPoolTest {
                 .hasMessageContaining("lease opened by thread")
                 .hasMessageContaining("close_openHandles_reportsWhereTheyWereOpenedAndKeepsThemValid");
         assertThat(isFilled(block, pool.layout(), "default", key)).isTrue();
-        assertThatThrownBy(() -> pool.acquire(prompt, SOON))
+        assertThatThrownBy(() -> pool.acquire(prompt, soon()))
                 .isInstanceOfSatisfying(
                         MooncakeException.class, e -> assertThat(e.code()).isEqualTo(Code.ILLEGAL_STATE));
         lease.close();

@@ -13,9 +13,13 @@ import org.apache.arrow.memory.ArrowBuf;
 public final class Pools {
     public static final int VOCABULARY = 1000;
     public static final int BLOCK_TOKENS = 8;
-    public static final Deadline SOON = Deadline.ofMillis(60_000);
 
     private Pools() {}
+
+    /** From now on; a constant would count from when this class was loaded. */
+    public static Deadline soon() {
+        return Deadline.ofMillis(60_000);
+    }
 
     public static KvIdentity identity(ReuseMode mode) {
         return new KvIdentity(

@@ -95,7 +95,7 @@ class SafetyCheckTest {
                 } else if (compareInFull && i % 2 == 0) {
                     throw new AssertionError("block " + i + " is lost");
                 }
-                try (PrefixLease lease = pool.acquire(prompt, Pools.SOON)) {
+                try (PrefixLease lease = pool.acquire(prompt, Pools.soon())) {
                     boolean wrong =
                             lease.blockCount() > 0 && !Pools.isFilled(lease.block(0), pool.layout(), "default", key);
                     leases += wrong ? 1 : 0;
