@@ -8,6 +8,8 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
+import io.mooncake.transfer.shm.HostIdentity;
+import io.mooncake.transfer.tcp.LocalSockets;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -269,7 +271,10 @@ final class ShmFaultIT {
     @Test
     void sameAddressInOtherNetworkNamespace_isNotTakenForThePeer() throws Exception {
         assumeTrue(root(), "root, to make a network namespace");
-        List<String> container = List.of("unshare", "-n", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh");
+        // Its local sockets lie where nobody else sees them, as on another machine.
+        String hidden = LocalSockets.defaultFolder(HostIdentity.own()).toString();
+        String command = "mount -t tmpfs -o mode=700 tmpfs " + hidden + " && ip link set lo up && exec \"$@\"";
+        List<String> container = List.of("unshare", "-n", "-m", "sh", "-c", command, "sh");
         try (OwnerProcess near = owner("shm-writable");
                 OwnerProcess far = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
             assertThat(far.address.dataPort()).isEqualTo(near.address.dataPort());
@@ -282,6 +287,23 @@ final class ShmFaultIT {
                     .isIn(TransferStatus.STALE_INCARNATION, TransferStatus.PEER_UNREACHABLE);
             writePart(near, 401);
             assertHoldsPart(near, 401);
+        }
+    }
+
+    /** Its address leads to another one here, its local socket to itself. */
+    @Test
+    void otherNetworkNamespace_localSocketSeen_isReachedAsItself() throws Exception {
+        assumeTrue(root(), "root, to make a network namespace");
+        List<String> container = List.of("unshare", "-n", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh");
+        try (OwnerProcess near = owner("shm-writable");
+                OwnerProcess far = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
+            assertThat(far.address.dataPort()).isEqualTo(near.address.dataPort());
+            assertThat(reader.path(far.address, Deadline.ofMillis(3000)).reads())
+                    .isEqualTo(PathReport.Kind.SHARED_MEMORY);
+            writePart(near, 401);
+            writePart(far, 402);
+            assertHoldsPart(near, 401);
+            assertHoldsPart(far, 402);
         }
     }
 

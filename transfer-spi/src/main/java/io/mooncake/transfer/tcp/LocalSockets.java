@@ -14,6 +14,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -116,13 +117,13 @@ public final class LocalSockets {
         if (!usable) {
             return null;
         }
-        if (!cleaned.getAndSet(true)) {
-            removeOrphans();
-        }
         ServerSocketChannel server = null;
         try {
             server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
             server.bind(UnixDomainSocketAddress.of(path(own, port)), backlog);
+            if (!cleaned.getAndSet(true)) {
+                removeOrphans(Files.getLastModifiedTime(path(own, port)));
+            }
             return server;
         } catch (IOException | UnsupportedOperationException e) {
             LOG.info("No local socket beside port {}: {}", port, e.toString());
@@ -162,17 +163,15 @@ public final class LocalSockets {
     }
 
     /** Removes what engines that were killed left: files that nobody listens at. */
-    private void removeOrphans() {
+    private void removeOrphans(FileTime now) {
         int looked = 0;
         try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*" + ENDING)) {
             for (Path file : files) {
                 if (++looked > MAX_LOOKED_AT) {
                     return;
                 }
-                boolean old = System.currentTimeMillis()
-                                - Files.getLastModifiedTime(file, LinkOption.NOFOLLOW_LINKS)
-                                        .toMillis()
-                        > LEAST_AGE_MILLIS;
+                FileTime made = Files.getLastModifiedTime(file, LinkOption.NOFOLLOW_LINKS);
+                boolean old = now.toMillis() - made.toMillis() > LEAST_AGE_MILLIS;
                 if (old && !file.getFileName().toString().startsWith(own.toString()) && orphan(file)) {
                     Files.deleteIfExists(file);
                 }
