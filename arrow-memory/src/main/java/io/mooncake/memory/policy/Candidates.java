@@ -12,6 +12,6 @@ public interface Candidates {
     /** Leases and pins on the slot now. */
     int references(int slot);
 
-    /** Takes the block for eviction; false when it is leased. After true it is the caller's of {@link EvictionPolicy#evict}. */
+    /** Takes the block for eviction; false when it is leased, pinned or moving. After true it is the caller's of {@link EvictionPolicy#evict}. */
     boolean startEviction(int slot);
 }

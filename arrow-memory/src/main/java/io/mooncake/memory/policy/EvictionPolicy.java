@@ -45,7 +45,10 @@ public interface EvictionPolicy {
     /** The last use that {@link #touch} noted. */
     long lastUse(int slot);
 
-    /** The last reference on {@code slot} was dropped. */
+    /**
+     * The last of what {@link Candidates#references} counts on {@code slot} has ended; said by whoever ended it, a lease or a pin. What is not
+     * counted there, a pin that ends by time or a move, ends without a word: its block is tried again by each {@link #evict}.
+     */
     void released(int slot);
 
     /** Tells what is known about a request; policies that don't learn from it ignore it. When too many wait to be heard, some are lost. */

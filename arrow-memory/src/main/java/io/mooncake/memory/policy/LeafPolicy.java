@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory.policy;
 
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>
  *   out --leaf--> queued --evict: goes, or is no leaf--> out
+ *                 queued --evict: can't go, not for a lease--> queued, tried again by the next evict
  *                 queued --evict: leased--> parked --last release--> returned --next evict--> queued
  * </pre>
  *
@@ -24,7 +27,8 @@ import org.jspecify.annotations.Nullable;
  * by the slots, so no use is lost. A use is noted while its block is leased, and a leased block can't go: so a use that is heard is always
  * that of the block now in the slot. A policy for which the time of the last use is enough hears none.
  *
- * <p>Announced requests wait on a linked stack of at most {@value #MAX_WAITING}.
+ * <p>Announced requests wait on a linked stack of at most {@value #MAX_WAITING}, whose chains together have no more blocks than there are
+ * slots, or {@value #LEAST_WAITING_BLOCKS}.
  */
 abstract class LeafPolicy implements EvictionPolicy {
     private static final int OUT = 0;
@@ -32,6 +36,9 @@ abstract class LeafPolicy implements EvictionPolicy {
     private static final int PARKED = 2;
     private static final int RETURNED = 3;
     private static final int MAX_WAITING = 4096;
+    private static final int LEAST_WAITING_BLOCKS = 1 << 16;
+    /** Inner blocks that can't go, for another reason than a lease, in one evict: each costs a look at every slot. */
+    private static final int MAX_INNER_TRIED = 16;
 
     private final String name;
     private final int slots;
@@ -45,6 +52,11 @@ abstract class LeafPolicy implements EvictionPolicy {
     private final SlotStack touched;
     private final AtomicReference<@Nullable Waiting> announced = new AtomicReference<>();
     private final AtomicInteger waiting = new AtomicInteger();
+    private final AtomicLong waitingBlocks = new AtomicLong();
+    /** Queued slots that could not go in this evict though nobody leases them. Guarded by the change lock, empty between calls. */
+    private int[] setAside = new int[16];
+
+    private int setAsideCount;
 
     private record Waiting(Request request, @Nullable Waiting before) {}
 
@@ -126,14 +138,23 @@ abstract class LeafPolicy implements EvictionPolicy {
         if (!hearsRequests) {
             return;
         }
-        if (waiting.incrementAndGet() > MAX_WAITING) {
-            waiting.decrementAndGet();
+        int blocks = request.blocks().length;
+        long sum = waitingBlocks.addAndGet(blocks);
+        // One alone may be longer.
+        boolean tooLong = sum > Math.max(slots, LEAST_WAITING_BLOCKS) && sum > blocks;
+        if (waiting.incrementAndGet() > MAX_WAITING || tooLong) {
+            unannounce(request);
             return;
         }
         Waiting before;
         do {
             before = announced.get();
         } while (!announced.compareAndSet(before, new Waiting(request, before)));
+    }
+
+    private void unannounce(Request request) {
+        waiting.decrementAndGet();
+        waitingBlocks.addAndGet(-request.blocks().length);
     }
 
     // ------------------------------------------------------------------------------------------------------- change
@@ -168,6 +189,17 @@ abstract class LeafPolicy implements EvictionPolicy {
 
     @Override
     public final int evict(Candidates candidates) {
+        try {
+            return evictOnce(candidates);
+        } finally {
+            while (setAsideCount > 0) {
+                enqueue(setAside[--setAsideCount]);
+            }
+        }
+    }
+
+    /** Tries no slot again but those that were leased and have come back. */
+    private int evictOnce(Candidates candidates) {
         do {
             hear();
             int slot = evictLeaf(candidates);
@@ -188,9 +220,20 @@ abstract class LeafPolicy implements EvictionPolicy {
                 places.set(slot, OUT);
                 return slot;
             }
-            park(slot, candidates);
+            if (candidates.references(slot) > 0) {
+                park(slot, candidates);
+            } else {
+                setAside(slot);
+            }
         }
         return NONE;
+    }
+
+    private void setAside(int slot) {
+        if (setAsideCount == setAside.length) {
+            setAside = Arrays.copyOf(setAside, 2 * setAsideCount);
+        }
+        setAside[setAsideCount++] = slot;
     }
 
     /** The queued block that is to go next and can; those before it that can't are out of the queue then. */
@@ -218,27 +261,49 @@ abstract class LeafPolicy implements EvictionPolicy {
 
     /** Every leaf is leased. What remains are inner blocks, whose leased followers are held by their keys alone. */
     private int evictInner(Candidates candidates) {
+        int[] tried = new int[MAX_INNER_TRIED];
+        for (int count = 0; count < MAX_INNER_TRIED; count++) {
+            int oldest = oldestInner(candidates, tried, count);
+            if (oldest == NONE) {
+                return NONE;
+            }
+            boolean unparked = places.compareAndSet(oldest, PARKED, OUT);
+            if (places.get(oldest) == OUT && candidates.startEviction(oldest)) {
+                return oldest;
+            }
+            if (unparked && candidates.references(oldest) > 0) {
+                park(oldest, candidates); // leased again since
+            } else if (unparked) {
+                places.set(oldest, QUEUED);
+                setAside(oldest);
+            }
+            tried[count] = oldest;
+        }
+        return NONE;
+    }
+
+    private int oldestInner(Candidates candidates, int[] tried, int count) {
         int oldest = NONE;
         for (int slot = 0; slot < slots; slot++) {
             int place = places.get(slot);
             if ((place == OUT || place == PARKED)
                     && candidates.isSealed(slot)
                     && candidates.references(slot) == 0
-                    && (oldest == NONE || lastUse(slot) - lastUse(oldest) < 0)) {
+                    && (oldest == NONE || lastUse(slot) - lastUse(oldest) < 0)
+                    && !contains(tried, count, slot)) {
                 oldest = slot;
             }
         }
-        if (oldest == NONE) {
-            return NONE;
+        return oldest;
+    }
+
+    private static boolean contains(int[] tried, int count, int slot) {
+        for (int i = 0; i < count; i++) {
+            if (tried[i] == slot) {
+                return true;
+            }
         }
-        boolean unparked = places.compareAndSet(oldest, PARKED, OUT);
-        if (places.get(oldest) == OUT && candidates.startEviction(oldest)) {
-            return oldest;
-        }
-        if (unparked) {
-            park(oldest, candidates); // leased again since
-        }
-        return NONE;
+        return false;
     }
 
     @Override
@@ -284,7 +349,7 @@ abstract class LeafPolicy implements EvictionPolicy {
             return;
         }
         if (last.before == null) {
-            waiting.decrementAndGet();
+            unannounce(last.request);
             onRequest(last.request);
             return;
         }
@@ -293,7 +358,7 @@ abstract class LeafPolicy implements EvictionPolicy {
             first = new Waiting(one.request, first);
         }
         for (Waiting one = first; one != null; one = one.before) {
-            waiting.decrementAndGet();
+            unannounce(one.request);
             onRequest(one.request);
         }
     }

@@ -22,6 +22,9 @@ public record Request(long[] blocks, boolean ended, int promptTokens, int output
     public static final int UNKNOWN = -1;
 
     public Request {
+        if (blocks == null) {
+            throw MooncakeException.invalid("blocks", "null", "names of blocks, none or more");
+        }
         if (promptTokens < UNKNOWN) {
             throw MooncakeException.invalid("promptTokens", promptTokens, "at least 0, or UNKNOWN");
         }

@@ -212,6 +212,9 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
         if (node == NONE) {
             node = seen.add(block, parent == block ? NONE : seen.find(parent), this);
         }
+        if (node != NONE && seen.slot(node) != NONE) {
+            node = NONE; // another slot has a block of that name: this one is a stranger
+        }
         if (node != NONE && seen.stay(node) == NONE) {
             int stay = stays.begin(nowMillis(), BlockClass.BODY, Traits.NONE, 1);
             stays.describe(stay, 0, ++lastConversation, 0, false);

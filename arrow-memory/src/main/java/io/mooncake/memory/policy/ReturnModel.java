@@ -34,6 +34,8 @@ final class ReturnModel {
 
     private static final double HALF_LIFE_SECONDS = 2_400;
     private static final double RESCALE_AT = 1e6;
+    /** Of an index: a return in thirty years. With less, after days without returns, chances would round to zero and be compared no more. */
+    private static final double LEAST_HAZARD = 1e-9;
 
     static {
         for (int bin = 0, group = 0; bin < BINS; bin++) {
@@ -122,7 +124,7 @@ final class ReturnModel {
                 fewProduct = 0.5 * few.product(of, traits, group);
                 allProduct = 0.5 * all.product(of, traits, group);
             }
-            double hazard = few.curve(of, at) * fewProduct + all.curve(of, at) * allProduct;
+            double hazard = Math.max(LEAST_HAZARD, few.curve(of, at) * fewProduct + all.curve(of, at) * allProduct);
             double expected = hazard * (EDGES_SECONDS[at + 1] - EDGES_SECONDS[at]);
             double half = 0.5 * expected;
             double stay = 1 / (1 + expected + expected * half * (1 + half / 1.5)); // about exp(-expected)

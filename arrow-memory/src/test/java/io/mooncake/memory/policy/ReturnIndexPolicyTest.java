@@ -79,6 +79,24 @@ final class ReturnIndexPolicyTest {
     }
 
     @Test
+    void admits_afterThreeDaysWithoutReturns_goesOn() {
+        ModelPool pool = new ModelPool(Policies.returnIndex(8, clock), 8);
+        for (int minute = 0; minute < 3 * 24 * 60; minute++) {
+            clock.nanos += 60 * SECOND;
+            serve(pool, Request.of(chain(1 + minute, 2)).withPromptTokens(1_000).afterEnd(10));
+        }
+        int admitted = 0;
+        for (int i = 0; i < 20; i++) {
+            clock.nanos += 60 * SECOND;
+            serve(
+                    pool,
+                    Request.of(chain(100_000 + i, 2)).withPromptTokens(1_000).afterEnd(10));
+            admitted += pool.slots.containsKey(1_000L * (100_000 + i)) ? 1 : 0;
+        }
+        assertThat(admitted).isPositive();
+    }
+
+    @Test
     void announce_beginAndEnd_isOneRequest() {
         ModelPool pool = new ModelPool(Policies.returnIndex(10, clock), 10);
         Request request = Request.of(chain(1, 4)).withPromptTokens(2_000);

@@ -64,6 +64,23 @@ final class ReturnModelTest {
         assertThat(model.index(BlockClass.BODY, Traits.NONE, 4)).isGreaterThan(0.01);
     }
 
+    /** A request a minute, none of which returns. */
+    @Test
+    void index_threeDaysWithoutReturns_isANumber() {
+        ReturnModel model = new ReturnModel(0);
+        for (int minute = 0; minute < 3 * 24 * 60; minute++) {
+            model.forget(60_000L * minute);
+            for (int bin = 0; bin < ReturnModel.BINS; bin++) {
+                model.stayedAway(BlockClass.BODY, SHORT_ANSWER, bin);
+            }
+        }
+        for (int bin = 0; bin < ReturnModel.BINS; bin++) {
+            assertThat(model.index(BlockClass.BODY, SHORT_ANSWER, bin))
+                    .isPositive()
+                    .isLessThan(1e-3);
+        }
+    }
+
     @Test
     void hazard_afterTheLoadChanged_followsIt() {
         SplittableRandom random = Seeds.random("follows");
