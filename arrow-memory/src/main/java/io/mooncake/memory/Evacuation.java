@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.memory.block.BlockArena;
-import java.util.BitSet;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -15,12 +16,13 @@ import org.jspecify.annotations.Nullable;
  */
 final class Evacuation {
     private static final int MAX_CHUNKS_TRIED = 16;
-    /** After it was in vain: the search looks at every slot. */
+    /** Least pause after it was in vain: the search looks at every slot. It is as long as the search at least. */
     private static final long PAUSE_NANOS = 2_000_000;
 
     private final MemoryPool pool;
     private final TierSpace space;
-    private final ReentrantLock lock = new ReentrantLock();
+    /** Held by the thread that evacuates. */
+    final ReentrantLock lock = new ReentrantLock();
     // Guarded by lock.
     private long pauseUntilNanos;
     private boolean paused;
@@ -30,48 +32,52 @@ final class Evacuation {
         this.space = space;
     }
 
-    /** Allocates {@code size} bytes after all, or {@link BlockArena#NONE}. */
-    long allocate(long size) {
-        if (size > space.arena.chunkBytes() / 2) {
+    /**
+     * Allocates {@code size} bytes after all, or {@link BlockArena#NONE}.
+     *
+     * @param deadline when to give up waiting for another thread and to begin no other chunk
+     */
+    long allocate(long size, Deadline deadline) {
+        if (size > space.arena.chunkBytes() / 2 || !lock(deadline)) {
             return BlockArena.NONE;
         }
-        lock.lock();
         try {
             long token = space.arena.allocate(size);
-            long now = System.nanoTime();
-            if (token != BlockArena.NONE || (paused && pauseUntilNanos - now > 0)) {
+            long begin = System.nanoTime();
+            if (token != BlockArena.NONE || (paused && pauseUntilNanos - begin > 0)) {
                 return token;
             }
-            while (token == BlockArena.NONE && evacuateOne()) {
+            int[] chunks = space.arena.evacuationOrder(MAX_CHUNKS_TRIED);
+            for (int i = 0; i < chunks.length && token == BlockArena.NONE && !deadline.expired(); i++) {
+                evacuate(chunks[i]);
                 token = space.arena.allocate(size);
             }
+            long end = System.nanoTime();
             paused = token == BlockArena.NONE;
-            pauseUntilNanos = now + PAUSE_NANOS;
+            pauseUntilNanos = end + Math.max(PAUSE_NANOS, end - begin);
             return token;
         } finally {
             lock.unlock();
         }
     }
 
-    private boolean evacuateOne() {
-        BitSet tried = new BitSet();
-        for (int i = 0; i < MAX_CHUNKS_TRIED; i++) {
-            int chunk = space.arena.beginEvacuation(tried);
-            if (chunk < 0) {
-                return false;
-            }
-            tried.set(chunk);
-            boolean empty;
+    private boolean lock(Deadline deadline) {
+        try {
+            return lock.tryLock(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private void evacuate(int chunk) {
+        if (space.arena.beginEvacuation(chunk)) {
             try {
                 moveAll(space.arena.blocks(chunk));
             } finally {
-                empty = space.arena.endEvacuation(chunk);
-            }
-            if (empty) {
-                return true;
+                space.arena.endEvacuation(chunk);
             }
         }
-        return false;
     }
 
     private void moveAll(long[] tokens) {

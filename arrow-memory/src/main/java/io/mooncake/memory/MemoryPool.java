@@ -12,6 +12,7 @@ import io.mooncake.natives.SharedFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
@@ -51,6 +52,8 @@ import org.slf4j.LoggerFactory;
 public final class MemoryPool implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(MemoryPool.class);
     private static final int BOUNCE_BYTES = 1 << 20;
+    private static final long PIECE_BYTES = 8 << 20;
+    private static final Duration TIME_TO_COPY = Duration.ofMinutes(1);
     private static final Path MOUNTS = Path.of("/proc/self/mounts");
 
     private final Map<MemoryTier, TierSpace> spaces = new EnumMap<>(MemoryTier.class);
@@ -104,7 +107,7 @@ public final class MemoryPool implements AutoCloseable {
                         ? "pages of this process"
                         : (options.sharedFolder() == null ? "huge pages, " : "") + "a file in "
                                 + file.path().getParent();
-                opened.add(new TierSpace.Dram(region));
+                opened.add(openDram(region));
             }
             String gpu = options.gpuBytes() == 0 ? "" : openGpu(options, region, opened);
             SsdSpace ssd = null;
@@ -120,13 +123,26 @@ public final class MemoryPool implements AutoCloseable {
                     options.ssdBytes(),
                     ssd == null ? "" : ssd.describe(),
                     heapBytes,
-                    opened.stream().mapToLong(space -> space.arena.heapBytes()).sum(),
+                    opened.stream().mapToLong(TierSpace::heapBytes).sum(),
                     limits.bytes(),
                     limits.origin());
             plan.lines().forEach(line -> LOG.info("memory plan: {}", line));
             return new MemoryPool(options, opened, plan, region);
-        } catch (RuntimeException e) {
-            closeAll(opened);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            try {
+                closeAll(opened);
+            } catch (RuntimeException closing) {
+                e.addSuppressed(closing);
+            }
+            throw e;
+        }
+    }
+
+    private static TierSpace openDram(MemoryRegion region) {
+        try {
+            return new TierSpace.Dram(region);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            region.close();
             throw e;
         }
     }
@@ -175,21 +191,37 @@ public final class MemoryPool implements AutoCloseable {
                 throw MooncakeException.invalid(
                         "gpuBytes", bytes, "at most " + memory.totalBytes() + ", " + memory.name());
             }
-            long allocation = memory.allocate(bytes);
-            boolean pinned = region != null && memory.pin(region.address(), region.bytes());
-            opened.add(0, new TierSpace.Gpu(memory, allocation, bytes, () -> {
-                if (pinned && region != null) {
-                    memory.unpin(region.address());
-                }
-                if (given == null) {
-                    memory.close();
-                }
-            }));
+            boolean pinned = openGpu(memory, bytes, region, given == null ? memory::close : () -> {}, opened);
             made = true;
             return memory.name() + (pinned ? ", copies from and to locked DRAM" : ", copies through locked buffers");
         } finally {
             if (!made && given == null) {
                 memory.close();
+            }
+        }
+    }
+
+    /** Adds the tier; whether the DRAM is locked for it. Nothing is left on a device that is not this pool's when it throws. */
+    private static boolean openGpu(
+            GpuMemory memory, long bytes, @Nullable MemoryRegion region, Runnable whenClosed, List<TierSpace> opened) {
+        long allocation = memory.allocate(bytes);
+        boolean pinned = false;
+        boolean made = false;
+        try {
+            pinned = region != null && memory.pin(region.address(), region.bytes());
+            Runnable unpin = pinned && region != null ? () -> memory.unpin(region.address()) : () -> {};
+            opened.add(0, new TierSpace.Gpu(memory, allocation, bytes, () -> {
+                unpin.run();
+                whenClosed.run();
+            }));
+            made = true;
+            return pinned;
+        } finally {
+            if (!made) {
+                if (pinned && region != null) {
+                    memory.unpin(region.address());
+                }
+                memory.free(allocation);
             }
         }
     }
@@ -200,24 +232,28 @@ public final class MemoryPool implements AutoCloseable {
      * Allocates a buffer that the caller fills, seals and owes a {@link PoolBuffer#close}.
      *
      * @param size 1 to the tier's bytes
-     * @throws MooncakeException EXHAUSTED at once when the tier has no room
+     * @throws MooncakeException EXHAUSTED when the tier has no room, at once or after a second of moving buffers to make some
      */
     public PoolBuffer allocate(long size, MemoryTier tier) {
         TierSpace space = space(tier);
-        return opened(space, size, allocate(space, size));
+        return opened(space, size, allocate(space, size, PoolBuffer.patience()));
     }
 
     /** As {@link #allocate(long, MemoryTier)}, waiting until the deadline for room. */
     public PoolBuffer allocate(long size, MemoryTier tier, Deadline deadline) {
         TierSpace space = space(tier);
-        long token = allocate(space, size);
-        return opened(space, size, token == BlockArena.NONE ? space.arena.allocate(size, deadline) : token);
+        return opened(space, size, await(space, size, deadline));
     }
 
-    private long allocate(TierSpace space, long size) {
+    private long await(TierSpace space, long size, Deadline deadline) {
+        long token = allocate(space, size, deadline);
+        return token == BlockArena.NONE ? space.arena.allocate(size, deadline) : token;
+    }
+
+    private long allocate(TierSpace space, long size, Deadline deadline) {
         long token = space.arena.allocate(size);
         Evacuation room = space.tier == MemoryTier.DRAM ? evacuation : null;
-        return token == BlockArena.NONE && room != null ? room.allocate(size) : token;
+        return token == BlockArena.NONE && room != null ? room.allocate(size, deadline) : token;
     }
 
     private PoolBuffer opened(TierSpace space, long size, long token) {
@@ -244,49 +280,59 @@ public final class MemoryPool implements AutoCloseable {
     /**
      * Gives a buffer back.
      *
-     * @throws MooncakeException ILLEGAL_STATE when it was given back before, or is leased, pinned or moving; it stays as it is then
+     * @throws MooncakeException ILLEGAL_STATE when it was given back before, or is leased, pinned or migrating; it stays as it is then
      */
     public void deallocate(PoolBuffer buffer) {
         requireOwn(buffer);
-        PoolBuffer.Place at = buffer.requirePlace();
-        while (true) {
-            try {
-                at.arena().free(at.token());
-                break;
-            } catch (MooncakeException e) {
-                PoolBuffer.Place now = buffer.requirePlace();
-                if (now == at) {
-                    throw buffer.refused(at.arena().describe(at.token()), "open, and held by nobody");
+        synchronized (buffer) { // of two that come at once, one is told that it was given back
+            Deadline patience = PoolBuffer.patience();
+            while (true) {
+                int before = buffer.moves();
+                PoolBuffer.Place at = buffer.requirePlace();
+                try {
+                    at.arena().free(at.token());
+                    break;
+                } catch (MooncakeException e) {
+                    if (!buffer.hasMoved(before, at, patience)) {
+                        throw buffer.refused(at.arena().describe(at.token()), "open, and held by nobody");
+                    }
                 }
-                at = now; // it has moved
             }
+            buffer.moveTo(null);
         }
-        buffer.moveTo(null);
         handles.close(buffer);
+    }
+
+    /** As {@link #migrate(PoolBuffer, MemoryTier, Deadline)} with a minute's time for the copy, without waiting for room. */
+    public void migrate(PoolBuffer buffer, MemoryTier tier) {
+        migrate(buffer, tier, false, Deadline.of(TIME_TO_COPY));
     }
 
     /**
      * Moves a sealed buffer to another tier; nothing when it is there. Readers go on meanwhile: a lease keeps the place it was taken at, and
      * whoever comes later gets the new one, with the same bytes. The old place is free when its last reader has gone.
      *
-     * @throws MooncakeException EXHAUSTED when that tier has no room or its device fails; ILLEGAL_STATE when the buffer is being filled, is
-     *     pinned, moving or deallocated; the buffer stays where it is then
+     * @param deadline for room in that tier and for the copy, which is left after one piece of at most {@value #PIECE_BYTES} bytes
+     * @throws MooncakeException EXHAUSTED when that tier has no room or its device fails; DEADLINE_EXCEEDED; ILLEGAL_STATE when the buffer is
+     *     being filled, is pinned, migrating or deallocated; the buffer stays where it is then
      */
-    public void migrate(PoolBuffer buffer, MemoryTier tier) {
+    public void migrate(PoolBuffer buffer, MemoryTier tier, Deadline deadline) {
+        migrate(buffer, tier, true, deadline);
+    }
+
+    private void migrate(PoolBuffer buffer, MemoryTier tier, boolean awaitRoom, Deadline deadline) {
         requireOwn(buffer);
         TierSpace to = space(tier);
-        PoolBuffer.Place from = buffer.requirePlace();
-        if (from.space() == to) {
+        PoolBuffer.Place from = startMove(buffer, to, deadline);
+        if (from == null) {
             return;
-        }
-        if (!from.arena().startMove(from.token())) {
-            throw buffer.refused(from.arena().describe(from.token()), "sealed, without hard pins");
         }
         boolean moved = false;
         try {
-            long token = allocate(to, buffer.size());
-            requireRoom(to, buffer.size(), token);
-            move(buffer, from, to, token);
+            long size = buffer.size();
+            long token = awaitRoom ? await(to, size, deadline) : allocate(to, size, PoolBuffer.patience());
+            requireRoom(to, size, token);
+            move(buffer, from, to, token, deadline);
             moved = true;
         } finally {
             if (!moved) {
@@ -295,16 +341,39 @@ public final class MemoryPool implements AutoCloseable {
         }
     }
 
+    /** Where it moves from; null when it is there already. */
+    private static PoolBuffer.@Nullable Place startMove(PoolBuffer buffer, TierSpace to, Deadline deadline) {
+        while (true) {
+            int before = buffer.moves();
+            PoolBuffer.Place from = buffer.requirePlace();
+            if (from.space() == to) {
+                return null;
+            }
+            if (from.arena().startMove(from.token())) {
+                return from;
+            }
+            if (!buffer.hasMoved(before, from, deadline)) {
+                throw buffer.refused(from.arena().describe(from.token()), "sealed, without hard pins");
+            }
+        }
+    }
+
     /** Moves a buffer to another block of its tier, so that this one is free; false when that can't be now. */
     boolean moveWithin(PoolBuffer buffer, PoolBuffer.Place from) {
-        if (!from.arena().startMove(from.token())) {
-            return false;
+        buffer.movesWithin();
+        try {
+            return from.arena().startMove(from.token()) && moveStarted(buffer, from);
+        } finally {
+            buffer.movesWithin();
         }
+    }
+
+    private boolean moveStarted(PoolBuffer buffer, PoolBuffer.Place from) {
         boolean moved = false;
         try {
             long token = from.arena().allocate(buffer.size());
             if (token != BlockArena.NONE) {
-                move(buffer, from, from.space(), token);
+                move(buffer, from, from.space(), token, Deadline.of(TIME_TO_COPY));
                 moved = true;
             }
             return moved;
@@ -316,10 +385,10 @@ public final class MemoryPool implements AutoCloseable {
     }
 
     /** The move itself, to a block that is being filled; when it throws, that block is free again. */
-    private void move(PoolBuffer buffer, PoolBuffer.Place from, TierSpace to, long token) {
+    private void move(PoolBuffer buffer, PoolBuffer.Place from, TierSpace to, long token, Deadline deadline) {
         boolean copied = false;
         try {
-            copy(from, to, to.arena.address(token), buffer.size());
+            copy(buffer, from, to, to.arena.address(token), deadline);
             copied = true;
         } finally {
             if (!copied) {
@@ -334,14 +403,26 @@ public final class MemoryPool implements AutoCloseable {
         from.arena().finishMove(from.token());
     }
 
-    private void copy(PoolBuffer.Place from, TierSpace to, long address, long bytes) {
+    private void copy(PoolBuffer buffer, PoolBuffer.Place from, TierSpace to, long address, Deadline deadline) {
         long source = from.arena().address(from.token());
-        if (from.space().tier == MemoryTier.DRAM) {
+        for (long done = 0; done < buffer.size(); done += PIECE_BYTES) {
+            if (deadline.expired()) {
+                throw new MooncakeException(
+                        Code.DEADLINE_EXCEEDED,
+                        "move to " + to.tier + ": " + done + " bytes copied (expected: " + buffer.size()
+                                + " before the deadline)");
+            }
+            copyPiece(from.space(), source + done, to, address + done, Math.min(PIECE_BYTES, buffer.size() - done));
+        }
+    }
+
+    private void copyPiece(TierSpace from, long source, TierSpace to, long address, long bytes) {
+        if (from.tier == MemoryTier.DRAM) {
             to.write(source, address, bytes);
         } else if (to.tier == MemoryTier.DRAM) {
-            from.space().read(source, address, bytes);
+            from.read(source, address, bytes);
         } else {
-            copyThroughHost(from.space(), source, to, address, bytes);
+            copyThroughHost(from, source, to, address, bytes);
         }
     }
 

@@ -2,12 +2,13 @@
 package io.mooncake.memory;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.memory.block.BlockArena;
 import io.mooncake.memory.gpu.GpuMemory;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a {@link MemoryPool} is made of. A tier of 0 bytes is absent.
+ * What a {@link MemoryPool} is made of. A tier of 0 bytes is absent, any other has at least a page of 4096.
  *
  * @param gpuBytes bytes of the GPU tier
  * @param gpu device of the GPU tier, which stays the caller's; null for the first GPU of the CUDA driver
@@ -38,11 +39,20 @@ public record MemoryPoolOptions(
         if (ssdBytes > 0 && ssdPath == null) {
             throw MooncakeException.invalid("ssdPath", null, "a directory for ssdBytes " + ssdBytes);
         }
+        requirePage("gpuBytes", gpuBytes);
+        requirePage("cpuBytes", cpuBytes);
+        requirePage("ssdBytes", ssdBytes);
     }
 
     private static void requireNotNegative(String name, long bytes) {
         if (bytes < 0) {
             throw MooncakeException.invalid(name, bytes, "0 for no such tier, or more");
+        }
+    }
+
+    private static void requirePage(String name, long bytes) {
+        if (bytes > 0 && bytes < BlockArena.PAGE_BYTES) {
+            throw MooncakeException.invalid(name, bytes, "0 for no such tier, or at least " + BlockArena.PAGE_BYTES);
         }
     }
 

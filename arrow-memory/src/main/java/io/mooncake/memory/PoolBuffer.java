@@ -6,6 +6,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.block.BlockArena;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.arrow.memory.ArrowBuf;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +26,10 @@ public final class PoolBuffer implements AutoCloseable {
 
     private static final long FIRST_PAUSE_NANOS = 20_000;
     private static final long LONGEST_PAUSE_NANOS = 1_000_000;
+    /** Looks at a block that is leaving or may stay: far more than it takes to free one. */
+    private static final int MAX_LOOKS = 1000;
+    /** For calls without a deadline: a move within the tier takes milliseconds, one to a slow device may be waited for in vain. */
+    private static final long PATIENCE_MILLIS = 1_000;
 
     /** Where the buffer lies: what readers follow. Exchanged by one volatile store when it has moved. */
     record Place(TierSpace space, long token) {
@@ -38,6 +43,8 @@ public final class PoolBuffer implements AutoCloseable {
     private final long size;
     /** Null when deallocated. Written by the owner of the write lock, by the mover, and by who deallocates: the block's state lets in one. */
     private volatile @Nullable Place place;
+    /** Odd while the pool moves the buffer within its tier, to make room: its owner can't know of that, and is not refused for it. */
+    private final AtomicInteger moves = new AtomicInteger();
 
     PoolBuffer(MemoryPool pool, long id, long size, Place place) {
         this.pool = pool;
@@ -99,7 +106,7 @@ public final class PoolBuffer implements AutoCloseable {
      * @throws MooncakeException ILLEGAL_STATE when it is being filled, deallocated, or in the SSD tier
      */
     public BufferLease lease() {
-        while (true) {
+        for (int looks = 0; ; looks++) {
             Place at = requirePlace();
             if (at.space.tier == MemoryTier.SSD) {
                 throw refused("tier SSD", "a tier with addresses; migrate it first");
@@ -107,10 +114,14 @@ public final class PoolBuffer implements AutoCloseable {
             if (at.arena().lease(at.token)) {
                 return new BufferLease(this, at);
             }
-            if (at == place) {
+            boolean leaving = at.arena().isEvicting(at.token);
+            if (at == place && !(leaving && looks < MAX_LOOKS)) {
                 throw refused(at.arena().describe(at.token), "sealed");
             }
-            // It has moved: look again.
+            // It has moved, or somebody looks whether it may go: look again.
+            if (leaving) {
+                LockSupport.parkNanos(FIRST_PAUSE_NANOS);
+            }
         }
     }
 
@@ -141,7 +152,7 @@ public final class PoolBuffer implements AutoCloseable {
         }
     }
 
-    private long nextPause(long pause, Deadline deadline, String expected) {
+    long nextPause(long pause, Deadline deadline, String expected) {
         if (deadline.expired()) {
             Place at = requirePlace();
             throw new MooncakeException(
@@ -153,10 +164,19 @@ public final class PoolBuffer implements AutoCloseable {
         return Math.min(LONGEST_PAUSE_NANOS, 2 * pause);
     }
 
-    /** Keeps the sealed buffer in its tier until {@link #unpin}; false when it is not sealed, moving, or has its most pins already. */
+    /** Keeps the sealed buffer in its tier until {@link #unpin}; false when it is not sealed, migrating, or has its most pins already. */
     public boolean pin() {
-        Place at = requirePlace();
-        return at.arena().pin(at.token);
+        Deadline patience = patience();
+        while (true) {
+            int before = moves();
+            Place at = requirePlace();
+            if (at.arena().pin(at.token)) {
+                return true;
+            }
+            if (!hasMoved(before, at, patience)) {
+                return false;
+            }
+        }
     }
 
     /** Ends one {@link #pin}. */
@@ -165,14 +185,24 @@ public final class PoolBuffer implements AutoCloseable {
         at.arena().unpin(at.token);
     }
 
-    /** Keeps the sealed buffer for {@code time} from write locks and evictions by policy; longer pins win. It may move to another tier. */
+    /** As {@link #softPin(Duration, Deadline)}, waiting a second for a move at most. */
     public void softPin(Duration time) {
+        softPin(time, patience());
+    }
+
+    /**
+     * Keeps the sealed buffer for {@code time} from write locks and evictions by policy; longer pins win. It may move to another tier; while
+     * it does, this waits.
+     *
+     * @throws MooncakeException ILLEGAL_STATE when it is not sealed; DEADLINE_EXCEEDED when it was moving all the time
+     */
+    public void softPin(Duration time, Deadline deadline) {
         if (time.isNegative() || time.isZero() || time.compareTo(Duration.ofDays(1)) > 0) {
             throw MooncakeException.invalid("soft pin", time, "more than zero, at most one day");
         }
         long until = pool.nanoTime() + time.toNanos();
         boolean pinned = false;
-        while (!pinned) {
+        for (long pause = FIRST_PAUSE_NANOS; !pinned; ) {
             Place at = requirePlace();
             if (at.arena().lease(at.token)) {
                 try {
@@ -184,7 +214,7 @@ public final class PoolBuffer implements AutoCloseable {
                 throw refused(at.arena().describe(at.token), "sealed");
             }
             if (!pinned) {
-                LockSupport.parkNanos(FIRST_PAUSE_NANOS); // it moves
+                pause = nextPause(pause, deadline, "sealed, and not moving");
             }
         }
     }
@@ -192,8 +222,10 @@ public final class PoolBuffer implements AutoCloseable {
     /** {@link MemoryPool#deallocate}; nothing when it is deallocated already. */
     @Override
     public void close() {
-        if (place != null) {
-            pool.deallocate(this);
+        synchronized (this) {
+            if (place != null) {
+                pool.deallocate(this);
+            }
         }
     }
 
@@ -218,6 +250,35 @@ public final class PoolBuffer implements AutoCloseable {
 
     void moveTo(@Nullable Place to) {
         place = to;
+    }
+
+    /** The pool begins or ends to move the buffer within its tier. One thread at a time. */
+    void movesWithin() {
+        moves.incrementAndGet();
+    }
+
+    /** To be read before the attempt that {@link #hasMoved} is asked about. */
+    int moves() {
+        return moves.get();
+    }
+
+    static Deadline patience() {
+        return Deadline.ofMillis(PATIENCE_MILLIS);
+    }
+
+    /**
+     * Whether what was refused at {@code at} may go now, since the buffer has moved. While the pool moves it within its tier, this waits a
+     * moment first.
+     */
+    boolean hasMoved(int before, Place at, Deadline deadline) {
+        int now = moves();
+        if (deadline.expired() || (now == before && now % 2 == 0 && at == place)) {
+            return false;
+        }
+        if (now % 2 != 0) {
+            LockSupport.parkNanos(FIRST_PAUSE_NANOS);
+        }
+        return true;
     }
 
     MooncakeException refused(String found, String expected) {

@@ -13,24 +13,44 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import org.apache.arrow.memory.util.MemoryUtil;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The SSD tier: one file without a name, read and written by direct I/O where the file system takes it. What is in it ends with the process;
  * blocks that have a name and outlive a restart are the business of {@code io.mooncake.memory.ssd}.
+ *
+ * <p>Reads and writes run on threads of the tier: an interrupt closes the channel under the thread that it meets there, so no thread of a
+ * caller may be the one. An interrupted caller waits to the end all the same, since the device has its memory until then, and stays
+ * interrupted.
  */
 final class SsdSpace extends TierSpace {
     private static final int PIECE_BYTES = 8 << 20;
+    private static final int MAX_THREADS = 4;
+    private static final int IDLE_SECONDS = 10;
 
     private final Path folder;
     private final FileChannel file;
     private final boolean direct;
+    private final ThreadPoolExecutor threads;
 
     private SsdSpace(Path folder, FileChannel file, boolean direct, long bytes) {
         super(MemoryTier.SSD, new BlockArena("SSD", 0, bytes));
         this.folder = folder;
         this.file = file;
         this.direct = direct;
+        threads = new ThreadPoolExecutor(
+                MAX_THREADS, MAX_THREADS, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), work -> {
+                    Thread thread = new Thread(work, "mooncake-ssd-tier");
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        threads.allowCoreThreadTimeOut(true);
     }
 
     /**
@@ -50,23 +70,45 @@ final class SsdSpace extends TierSpace {
                         "ssdBytes: " + bytes + " (expected: at most " + free + ", what " + folder + " has free)");
             }
             Path name = Files.createTempFile(folder, "mooncake-", ".tier");
+            SsdSpace space = null;
             try {
-                return open(folder, name, bytes);
+                space = open(folder, name, bytes);
             } finally {
-                // The open file stays; its space is back when this process ends, however it ends.
-                Files.delete(name);
+                deleteName(name, space);
             }
+            return space;
         } catch (IOException e) {
             throw new MooncakeException(
                     Code.CONFIGURATION, "ssdPath: " + folder + ": " + e + " (expected: a directory to write in)", e);
         }
     }
 
-    private static SsdSpace open(Path folder, Path name, long bytes) throws IOException {
+    /** The open file stays; its space is back when this process ends, however it ends. */
+    private static void deleteName(Path name, @Nullable SsdSpace space) throws IOException {
         try {
-            return new SsdSpace(folder, open(name, ExtendedOpenOption.DIRECT), true, bytes);
+            Files.delete(name);
+        } catch (IOException e) {
+            if (space != null) {
+                space.close();
+            }
+            throw e;
+        }
+    }
+
+    private static SsdSpace open(Path folder, Path name, long bytes) throws IOException {
+        boolean direct = true;
+        FileChannel file;
+        try {
+            file = open(name, ExtendedOpenOption.DIRECT);
         } catch (IOException | UnsupportedOperationException e) {
-            return new SsdSpace(folder, open(name), false, bytes);
+            direct = false;
+            file = open(name);
+        }
+        try {
+            return new SsdSpace(folder, file, direct, bytes);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            file.close();
+            throw e;
         }
     }
 
@@ -83,7 +125,7 @@ final class SsdSpace extends TierSpace {
 
     @Override
     void read(long address, long hostAddress, long bytes) {
-        try {
+        run("read", address, bytes, () -> {
             long pages = wholePages(bytes);
             for (long done = 0; done < pages; ) {
                 ByteBuffer piece = piece(hostAddress, done, pages);
@@ -93,20 +135,44 @@ final class SsdSpace extends TierSpace {
                 }
                 done += count;
             }
-        } catch (IOException e) {
-            throw failed("read", address, bytes, e);
-        }
+        });
     }
 
     @Override
     void write(long hostAddress, long address, long bytes) {
-        try {
+        run("write", address, bytes, () -> {
             long pages = wholePages(bytes);
             for (long done = 0; done < pages; ) {
                 done += file.write(piece(hostAddress, done, pages), address + done);
             }
-        } catch (IOException e) {
-            throw failed("write", address, bytes, e);
+        });
+    }
+
+    private interface Work {
+        void run() throws IOException;
+    }
+
+    private void run(String what, long address, long bytes, Work work) {
+        Future<?> end = threads.submit(() -> {
+            work.run();
+            return true;
+        });
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    end.get();
+                    return;
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } catch (ExecutionException e) {
+            throw failed(what, address, bytes, e.getCause());
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 
@@ -119,16 +185,18 @@ final class SsdSpace extends TierSpace {
         return (bytes + BlockArena.PAGE_BYTES - 1) & -BlockArena.PAGE_BYTES;
     }
 
-    private MooncakeException failed(String what, long address, long bytes, IOException e) {
+    private MooncakeException failed(String what, long address, long bytes, @Nullable Throwable e) {
         return new MooncakeException(
                 Code.EXHAUSTED,
-                "SSD " + what + " of " + bytes + " bytes at " + address + " in " + folder + ": " + e.getMessage()
+                "SSD " + what + " of " + bytes + " bytes at " + address + " in " + folder + ": " + e
                         + " (expected: a device that works and has room)",
                 e);
     }
 
     @Override
     public void close() {
+        // Whoever reads or writes holds a buffer, and the tier is closed after the last of them.
+        threads.shutdown();
         try {
             file.close();
         } catch (IOException e) {

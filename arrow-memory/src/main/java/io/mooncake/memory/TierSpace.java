@@ -7,11 +7,15 @@ import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.NativeMemory;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.jspecify.annotations.Nullable;
 
 /** One tier of a {@link MemoryPool}: where its blocks are, and how their bytes get to memory of the host and back. */
 abstract class TierSpace implements AutoCloseable {
+    /** Of a reference, without compression. */
+    private static final int OWNER_BYTES = 8;
+
     final MemoryTier tier;
     final BlockArena arena;
 
@@ -22,6 +26,11 @@ abstract class TierSpace implements AutoCloseable {
         this.tier = tier;
         this.arena = arena;
         owners = new AtomicReferenceArray<>(arena.slots());
+    }
+
+    /** Bytes of the Java heap that the states of its blocks take, at most. */
+    final long heapBytes() {
+        return arena.heapBytes() + (long) OWNER_BYTES * arena.slots();
     }
 
     /** Copies {@code bytes} from the tier's {@code address} to the host's; whole pages may be copied. */
@@ -78,16 +87,12 @@ abstract class TierSpace implements AutoCloseable {
 
         @Override
         void read(long address, long hostAddress, long bytes) {
-            GpuMemory.Stream stream = stream();
-            stream.toHost(address, hostAddress, bytes);
-            finish(stream);
+            copy(stream -> stream.toHost(address, hostAddress, bytes));
         }
 
         @Override
         void write(long hostAddress, long address, long bytes) {
-            GpuMemory.Stream stream = stream();
-            stream.toDevice(hostAddress, address, bytes);
-            finish(stream);
+            copy(stream -> stream.toDevice(hostAddress, address, bytes));
         }
 
         private GpuMemory.Stream stream() {
@@ -95,15 +100,30 @@ abstract class TierSpace implements AutoCloseable {
             return stream == null ? memory.openStream() : stream;
         }
 
-        private void finish(GpuMemory.Stream stream) {
+        private void copy(Consumer<GpuMemory.Stream> start) {
+            GpuMemory.Stream stream = stream();
             try {
+                start.accept(stream);
                 stream.synchronize();
             } catch (RuntimeException e) {
-                // A stream that has failed is not used again.
-                stream.close();
+                giveUp(stream, e);
                 throw e;
             }
             idle.push(stream);
+        }
+
+        /** A stream that has failed is not used again. What it had started ends first: both ranges are free for others soon. */
+        private static void giveUp(GpuMemory.Stream stream, RuntimeException failure) {
+            try {
+                stream.synchronize();
+            } catch (RuntimeException e) {
+                failure.addSuppressed(e);
+            }
+            try {
+                stream.close();
+            } catch (RuntimeException e) {
+                failure.addSuppressed(e);
+            }
         }
 
         @Override

@@ -231,19 +231,14 @@ class MemoryPoolTest {
                 reader.start();
                 threads.add(reader);
             }
-            // Whatever is freed is at once overwritten by this.
-            Thread scribbler = new Thread(() -> {
-                while (done.getCount() > 0) {
-                    try (PoolBuffer other = pool.allocate(20_000, MemoryTier.DRAM)) {
-                        other.arrow().setOne(0, 20_000);
-                    }
-                }
-            });
-            scribbler.start();
-            threads.add(scribbler);
             int rounds = Seeds.count(300, 100_000);
             for (int i = 0; i < rounds || reads.get() < 100; i++) {
                 pool.migrate(buffer, MemoryTier.GPU);
+                // Whoever has freed a slot gets it first: were the old place free too early, this would be written
+                // under its readers.
+                try (PoolBuffer other = pool.allocate(20_000, MemoryTier.DRAM)) {
+                    other.arrow().setOne(0, 20_000);
+                }
                 pool.migrate(buffer, MemoryTier.DRAM);
             }
             done.countDown();
@@ -284,13 +279,23 @@ class MemoryPoolTest {
             try (BufferLease again = buffer.lease(Deadline.ofMillis(1000))) {
                 assertThat(again.arrow().getLong(0)).isEqualTo(3);
             }
-            buffer.softPin(Duration.ofMillis(200));
+            buffer.softPin(Duration.ofHours(1));
             pool.migrate(buffer, MemoryTier.GPU);
             pool.migrate(buffer, MemoryTier.DRAM);
             assertThatThrownBy(() -> buffer.reopen(Deadline.ofMillis(20)))
                     .as("the soft pin went along")
                     .satisfies(e -> assertCode(Code.DEADLINE_EXCEEDED, e));
-            buffer.reopen(Deadline.ofMillis(10_000));
+        }
+    }
+
+    @Test
+    void softPin_ends_bufferCanBeOpenedNotBefore() {
+        try (MemoryPool pool = threeTiers();
+                PoolBuffer buffer = filled(pool, 64, 1)) {
+            long begin = System.nanoTime();
+            buffer.softPin(Duration.ofMillis(100));
+            buffer.reopen(Deadline.ofMillis(30_000));
+            assertThat(System.nanoTime() - begin).isGreaterThanOrEqualTo(100_000_000);
         }
     }
 
@@ -366,8 +371,7 @@ class MemoryPoolTest {
                     try {
                         start.await();
                         while (true) {
-                            // This thread's own time: 64 of them share few processors.
-                            long before = cpuNanos();
+                            long before = System.nanoTime();
                             try {
                                 PoolBuffer buffer = pool.allocate(64 << 10, MemoryTier.DRAM);
                                 synchronized (all) {
@@ -376,7 +380,7 @@ class MemoryPoolTest {
                             } catch (MooncakeException e) {
                                 assertCode(Code.EXHAUSTED, e);
                                 assertThat(e.retryable()).isTrue();
-                                slowest.accumulateAndGet(cpuNanos() - before, Math::max);
+                                slowest.accumulateAndGet(System.nanoTime() - before, Math::max);
                                 refused.incrementAndGet();
                                 return;
                             }
@@ -395,11 +399,12 @@ class MemoryPoolTest {
             assertThat(failure.get()).isNull();
             assertThat(refused.get()).isEqualTo(64);
             assertThat(all).hasSize(128);
-            assertThat(slowest.get()).isLessThan(50_000_000);
+            // Wide, since 64 threads share few processors: nobody waits for what does not come.
+            assertThat(slowest.get()).isLessThan(10_000_000_000L);
             long before = System.nanoTime();
             assertThatThrownBy(() -> pool.allocate(64 << 10, MemoryTier.DRAM, Deadline.ofMillis(50)))
                     .satisfies(e -> assertCode(Code.EXHAUSTED, e));
-            assertThat(System.nanoTime() - before).isBetween(49_000_000L, 2_000_000_000L);
+            assertThat(System.nanoTime() - before).isBetween(49_000_000L, 10_000_000_000L);
             Thread later = new Thread(() -> all.get(0).close());
             later.start();
             pool.allocate(64 << 10, MemoryTier.DRAM, Deadline.ofMillis(10_000)).close();
@@ -407,10 +412,6 @@ class MemoryPoolTest {
             all.forEach(PoolBuffer::close);
             pool.allocate(8 * MIB, MemoryTier.DRAM).close();
         }
-    }
-
-    private static long cpuNanos() {
-        return java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }
 
     /** T22. */

@@ -6,13 +6,14 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.block.BlockStates.Release;
 import java.util.Arrays;
-import java.util.BitSet;
+import java.util.Comparator;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.IntStream;
 
 /**
  * Blocks of many sizes in one range of addresses: memory of the host, of a device, or offsets in a file; nothing here touches a byte of it.
  *
- * <p>The range is cut into chunks, a 256th of it each (256 KiB to 32 MiB). A chunk holds blocks of one {@link SizeClasses size class}, and may
+ * <p>The range is cut into chunks, a 256th of it each (256 KiB to 32 MiB, more in ranges above 16 TiB, for the sake of tokens). A chunk holds blocks of one {@link SizeClasses size class}, and may
  * change class whenever it is empty. Blocks longer than half a chunk are runs of whole chunks, taken from the other end.
  *
  * <p>What is lost to fragmentation, at most: within a block a fifth (the class is up to a quarter longer than the size), and half a chunk or
@@ -80,13 +81,18 @@ public final class BlockArena {
         }
         this.name = name;
         this.baseAddress = baseAddress;
-        chunkBytes = Math.min(
+        long chunk = Math.min(
                 Long.highestOneBit(bytes),
                 Math.max(MIN_CHUNK_BYTES, Math.min(MAX_CHUNK_BYTES, Long.highestOneBit(bytes / CHUNKS))));
         long unit = PAGE_BYTES;
         while (bytes / unit > MAX_SLOTS) {
             unit *= 2;
         }
+        // A chunk has at least so many slots, and all slots have a number in a token.
+        while (bytes / chunk > 1L << (SLOT_BITS - MIN_CHUNK_SHIFT)) {
+            chunk *= 2;
+        }
+        chunkBytes = chunk;
         unitBytes = unit;
         unitShift = Long.numberOfTrailingZeros(unit);
         chunks = (int) (bytes / chunkBytes);
@@ -296,13 +302,12 @@ public final class BlockArena {
     // ------------------------------------------------------------------------------------------------- evacuate
 
     /**
-     * Closes the chunk that is the least in use and whose blocks would fit into other chunks of its class: nothing is allocated in it until
-     * {@link #endEvacuation}. The caller moves its blocks elsewhere meanwhile. Looks at every slot, so it is for when there is no room.
+     * Chunks whose blocks would fit into other chunks of their class, the least used first. Looks at every slot, so it is for when there is no
+     * room.
      *
-     * @param passOver chunks that are not asked for
-     * @return the chunk, or -1 when there is none
+     * @param most chunks at most
      */
-    public int beginEvacuation(BitSet passOver) {
+    public int[] evacuationOrder(int most) {
         shape.lock();
         try {
             int[] freeBlocks = new int[maxClass + 1];
@@ -314,22 +319,34 @@ public final class BlockArena {
                     freeBlocks[tag] += chunkBlocks[tag] - used[chunk];
                 }
             }
-            int least = -1;
-            long leastBytes = Long.MAX_VALUE;
-            for (int chunk = 0; chunk < chunks; chunk++) {
-                int tag = free.tag(chunk);
-                if (isClass(tag)
-                        && !passOver.get(chunk)
-                        && used[chunk] <= freeBlocks[tag] - (chunkBlocks[tag] - used[chunk])) {
-                    long bytes = used[chunk] * blockBytes[tag];
-                    least = bytes < leastBytes ? chunk : least;
-                    leastBytes = Math.min(bytes, leastBytes);
-                }
+            return IntStream.range(0, chunks)
+                    .filter(chunk -> {
+                        int tag = free.tag(chunk);
+                        return isClass(tag) && used[chunk] <= freeBlocks[tag] - (chunkBlocks[tag] - used[chunk]);
+                    })
+                    .boxed()
+                    .sorted(Comparator.comparingLong(chunk -> used[chunk] * blockBytes[free.tag(chunk)]))
+                    .limit(most)
+                    .mapToInt(Integer::intValue)
+                    .toArray();
+        } finally {
+            shape.unlock();
+        }
+    }
+
+    /**
+     * Closes a chunk of blocks: nothing is allocated in it until {@link #endEvacuation}. The caller moves its blocks elsewhere meanwhile.
+     *
+     * @return false when it is no chunk of blocks now
+     */
+    public boolean beginEvacuation(int chunk) {
+        shape.lock();
+        try {
+            boolean ofBlocks = isClass(free.tag(chunk));
+            if (ofBlocks) {
+                free.retag(chunk, closedTag);
             }
-            if (least >= 0) {
-                free.retag(least, closedTag);
-            }
-            return least;
+            return ofBlocks;
         } finally {
             shape.unlock();
         }
@@ -470,6 +487,11 @@ public final class BlockArena {
         return states.isFilling(slot(token), generation(token));
     }
 
+    /** Whether the block is just being freed or opened again, which may be called off. */
+    public boolean isEvicting(long token) {
+        return states.isEvicting(slot(token), generation(token));
+    }
+
     /** References on the block; 0 when it is freed. */
     public int references(long token) {
         return states.generation(slot(token)) == generation(token) ? states.references(slot(token)) : 0;
@@ -500,9 +522,9 @@ public final class BlockArena {
         return chunkBytes;
     }
 
-    /** Bytes of the Java heap that this takes. */
+    /** Bytes of the Java heap that this takes, those for soft pins included, which it takes when there is one. */
     public long heapBytes() {
-        return 8L * states.slots();
+        return 2L * Long.BYTES * states.slots();
     }
 
     /** Bytes of blocks that are in use; looks at each slot, so not for the data plane. */

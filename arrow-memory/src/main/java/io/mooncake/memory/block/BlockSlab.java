@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory.block;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.BlockLayout;
 import io.mooncake.memory.block.BlockStates.Release;
 
@@ -31,7 +32,7 @@ public final class BlockSlab {
     /**
      * @param regionAddress address of the region
      * @param offset where the slab's range starts in it
-     * @param bytes of the range
+     * @param bytes of the range, at least one block's
      */
     public BlockSlab(long regionAddress, long offset, long bytes, BlockLayout layout) {
         this(regionAddress, offset, bytes, layout, true);
@@ -44,6 +45,9 @@ public final class BlockSlab {
         stride = BlockDescriptor.strideBytes(layout);
         headerBytes = BlockDescriptor.headerBytes(layout);
         payloadBytes = layout.payloadBytes();
+        if (bytes < stride) {
+            throw MooncakeException.invalid("slab bytes", bytes, "at least " + stride + ", one block");
+        }
         slots = (int) Math.min(bytes / stride, MAX_SLOTS);
         this.checkGenerations = checkGenerations;
         states = new BlockStates(slots);
@@ -135,6 +139,11 @@ public final class BlockSlab {
     /** Whether the slot holds a block that can be leased. */
     public boolean isSealed(int slot) {
         return states.isReadable(slot);
+    }
+
+    /** Whether the slot holds a sealed block that nobody leases, pins or moves. */
+    boolean isIdle(int slot) {
+        return states.isIdle(slot);
     }
 
     /** References held on the slot now. */

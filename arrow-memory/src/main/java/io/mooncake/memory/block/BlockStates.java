@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *   bits 20..16   hard pins
  *   bits 15..0    references: leases, which are the read locks
  *
- *                    +----------------------- reopen (no references, no pins; next generation)
+ *                    +-----------------------reopen (no references, no pins; next generation), by way of evicting
  *                    v                     |
  *   free --fill--> filling --seal-------> sealed --startMove (no hard pins)--> moving --finishMove--> evicting
  *                    |  ^                  ^  |  ^                               |                      |   |
@@ -134,14 +134,16 @@ public final class BlockStates {
 
     /** The write lock on a sealed block: sealed, without references and pins, to filling under the next generation; false when it is not. */
     public boolean reopen(int slot, long generation, long nowNanos) {
-        long word = words.get(slot);
-        if (word != word(generation & GENERATIONS, SEALED, 0) || isSoftPinned(slot, nowNanos)) {
+        if (isSoftPinned(slot, nowNanos) || !startEvictionOf(slot, generation)) {
             return false;
         }
-        if (!words.compareAndSet(slot, word, word(generation + 1, FILLING, 0))) {
+        // By way of evicting, as the word alone does not tell of a soft pin that was set and whose lease ended since
+        // the first look.
+        if (isSoftPinned(slot, nowNanos)) {
+            cancelEviction(slot);
             return false;
         }
-        clearSoftPin(slot);
+        recycle(slot);
         return true;
     }
 
@@ -181,7 +183,7 @@ public final class BlockStates {
         change(slot, ABSENT, FILLING);
     }
 
-    /** Evicting without references to filling under the next generation. */
+    /** Evicting without references, and the caller's own, to filling under the next generation. */
     public void recycle(int slot) {
         long word = words.get(slot);
         if (state(word) != EVICTING
@@ -407,6 +409,18 @@ public final class BlockStates {
     /** Slots in all. */
     public int slots() {
         return words.length();
+    }
+
+    /** Whether the slot holds a sealed block that nobody holds or moves, soft pins aside. */
+    boolean isIdle(int slot) {
+        long word = words.get(slot);
+        return state(word) == SEALED && (word & HOLDS) == 0;
+    }
+
+    /** Whether the block of {@code generation} is just leaving the slot, or looked at to that end. */
+    boolean isEvicting(int slot, long generation) {
+        long word = words.get(slot);
+        return state(word) == EVICTING && word >>> GENERATION_SHIFT == generation;
     }
 
     /** Whether the slot holds a block that can be leased. */

@@ -12,10 +12,12 @@ import java.util.function.IntPredicate;
  *
  * <p>Leaves wait in a binary heap by the time of their last use as known when they were queued. Using a block only stores a time, without
  * touching the heap; a leaf that comes to the top with an older time than its real one is queued again. A leaf that comes to the top
- * while leased is <i>parked</i>: out of the heap until its last lease ends, so that a pool full of leased blocks costs no search.
+ * while leased is <i>parked</i>: out of the heap until its last lease ends, so that a pool full of leased blocks costs no search. One that
+ * can't go for another reason, a hard pin or a move, which end without a word, is <i>set aside</i> until the end of that poll.
  *
  * <pre>
  *   out --add--> queued --poll: evicted, or not a leaf--> out
+ *                queued --poll: pinned, moving--> queued again
  *                queued --poll: leased--> parked --last release--> returned --next poll--> queued or out
  * </pre>
  *
@@ -39,6 +41,8 @@ public final class EvictionOrder {
     private final int[] heapSlots;
     private final long[] heapTimes;
     private int heapSize;
+    /** Slots that are queued but not in the heap: a list by {@code returnedNext}, which serves those on the stack. Slot plus one. */
+    private int setAside;
 
     public EvictionOrder(BlockSlab slab) {
         this.slab = slab;
@@ -82,9 +86,19 @@ public final class EvictionOrder {
      * Takes the block that goes next and puts it in state evicting.
      *
      * @param isLeaf whether no cached block follows the one in a slot
-     * @return the slot, or {@link BlockSlab#NONE} when every block is leased
+     * @return the slot, or {@link BlockSlab#NONE} when every block is leased, pinned or moving
      */
     public int poll(IntPredicate isLeaf) {
+        int slot = pollOnce(isLeaf);
+        while (setAside != 0) {
+            int back = setAside - 1;
+            setAside = returnedNext.get(back);
+            push(back);
+        }
+        return slot;
+    }
+
+    private int pollOnce(IntPredicate isLeaf) {
         do {
             takeReturned();
             int slot = pollLeaf(isLeaf);
@@ -108,8 +122,11 @@ public final class EvictionOrder {
             } else if (slab.startEviction(slot)) {
                 places.set(slot, OUT);
                 return slot;
-            } else {
+            } else if (slab.references(slot) > 0) {
                 park(slot);
+            } else {
+                returnedNext.set(slot, setAside);
+                setAside = slot + 1;
             }
         }
         return BlockSlab.NONE;
@@ -128,8 +145,7 @@ public final class EvictionOrder {
         for (int slot = 0; slot < slab.slots(); slot++) {
             int place = places.get(slot);
             if ((place == OUT || place == PARKED)
-                    && slab.isSealed(slot)
-                    && slab.references(slot) == 0
+                    && slab.isIdle(slot)
                     && (oldest == BlockSlab.NONE || lastUse(slot) - lastUse(oldest) < 0)) {
                 oldest = slot;
             }
@@ -142,7 +158,7 @@ public final class EvictionOrder {
             return oldest;
         }
         if (unparked) {
-            park(oldest); // leased again since
+            park(oldest); // leased again since, and if not that, tried again in its turn
         }
         return BlockSlab.NONE;
     }

@@ -73,7 +73,8 @@ final class FreeSlots {
     }
 
     private boolean takeOne(int slot, int tag, int hint) {
-        if (!states.tryFill(slot)) {
+        // By the tag first: a slot of another one, taken for a moment, would be missed by who looks for it.
+        if (tags.get(slot >>> chunkShift) != tag || !states.tryFill(slot)) {
             return false;
         }
         if (tags.get(slot >>> chunkShift) != tag) {

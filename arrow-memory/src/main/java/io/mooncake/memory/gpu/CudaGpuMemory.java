@@ -178,15 +178,28 @@ public final class CudaGpuMemory implements GpuMemory {
 
         @Override
         public void synchronize() {
-            streams[0].synchronize();
-            streams[1].synchronize();
+            try {
+                streams[0].synchronize();
+            } finally {
+                // Also when the first has failed: its error says nothing of what the other still does.
+                streams[1].synchronize();
+            }
         }
 
         @Override
         public void close() {
-            for (CudaStream stream : streams) {
-                stream.close();
+            try {
+                streams[0].close();
+            } finally {
+                try {
+                    streams[1].close();
+                } finally {
+                    closeStages();
+                }
             }
+        }
+
+        private void closeStages() {
             for (CudaMemory stage : stages) {
                 if (stage != null) {
                     stage.close();

@@ -36,6 +36,18 @@ class BlockArenaTest {
     }
 
     @Test
+    void allocate_rangeAbove16TiB_tokensTellItsEndsApart() {
+        BlockArena large = new BlockArena("SSD", 0, 20L << 40);
+        long top = large.allocate(large.chunkBytes());
+        long low = large.allocate(4096);
+        assertThat(large.address(top)).isEqualTo(large.capacityBytes() - large.chunkBytes());
+        assertThat(large.address(low)).isZero();
+        large.free(top);
+        assertThat(large.isFilling(low)).isTrue();
+        large.free(low);
+    }
+
+    @Test
     void allocate_sizesThatCannotBe_nameTheValueAndWhatIsExpected() {
         for (long size : new long[] {0, -1, Long.MIN_VALUE, BYTES + 1, Long.MAX_VALUE}) {
             assertThatThrownBy(() -> arena.allocate(size))

@@ -256,6 +256,35 @@ public final class BlockStatesStress {
         }
     }
 
+    /** A soft pin is set, and its lease ended, while somebody opens the block for writing. */
+    @JCStressTest
+    @Outcome(id = "true, false", expect = ACCEPTABLE, desc = "pinned, not opened")
+    @Outcome(id = "false, true", expect = ACCEPTABLE, desc = "opened before")
+    @Outcome(id = "true, true", expect = FORBIDDEN, desc = "opened in spite of the pin")
+    @Outcome(expect = FORBIDDEN)
+    @State
+    public static class SoftPinOrReopen {
+        private final BlockStates states = sealed(1);
+
+        public SoftPinOrReopen() {
+            states.softPin(0, 50);
+            states.release(0);
+        }
+
+        @Actor
+        public void owner(ZZ_Result r) {
+            if (states.lease(0, 1)) {
+                r.r1 = states.softPin(0, 200);
+                states.release(0);
+            }
+        }
+
+        @Actor
+        public void writer(ZZ_Result r) {
+            r.r2 = states.reopen(0, 1, 100);
+        }
+    }
+
     /** A slot is freed while another thread searches: it gets the slot, or it is there afterwards; it is never lost and never given twice. */
     @JCStressTest
     @Outcome(id = "0, -1", expect = ACCEPTABLE, desc = "found by the search")

@@ -131,6 +131,29 @@ class CudaGpuMemoryTest {
     }
 
     @Test
+    void migrate_copyCannotStart_leavesNoStreamAndTheTierRecovers() {
+        try (MemoryPool pool = MemoryPool.create(MemoryPoolOptions.of(4 << 20, 4 << 20, null, 0));
+                PoolBuffer buffer = pool.allocate(100_000, MemoryTier.DRAM)) {
+            buffer.arrow().setLong(8, 42);
+            buffer.seal();
+            long streams = FakeCuda.held().streams();
+            FakeCuda.fail("cuMemcpyHtoDAsync_v2", 0, 1, FakeCuda.ILLEGAL_ADDRESS);
+            assertThatThrownBy(() -> pool.migrate(buffer, MemoryTier.GPU))
+                    .hasMessageContaining("CUDA_ERROR_ILLEGAL_ADDRESS");
+            assertThat(FakeCuda.held().streams()).isEqualTo(streams);
+            pool.migrate(buffer, MemoryTier.GPU);
+            FakeCuda.fail("cuMemcpyDtoHAsync_v2", 0, 1, FakeCuda.ILLEGAL_ADDRESS);
+            assertThatThrownBy(() -> pool.migrate(buffer, MemoryTier.DRAM))
+                    .hasMessageContaining("CUDA_ERROR_ILLEGAL_ADDRESS");
+            assertThat(FakeCuda.held().streams()).isEqualTo(streams);
+            pool.migrate(buffer, MemoryTier.DRAM);
+            try (BufferLease lease = buffer.lease()) {
+                assertThat(lease.arrow().getLong(8)).isEqualTo(42);
+            }
+        }
+    }
+
+    @Test
     void create_memoryCannotBeLocked_stagesAndSaysSo() {
         FakeCuda.fail("cuMemHostRegister_v2", 0, 1, FakeCuda.OUT_OF_MEMORY);
         try (MemoryPool pool = MemoryPool.create(MemoryPoolOptions.of(4 << 20, 4 << 20, null, 0));
