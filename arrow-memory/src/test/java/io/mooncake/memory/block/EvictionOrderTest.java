@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The order touches no memory, so any addresses will do. */
-@Timeout(20)
+@Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class EvictionOrderTest {
     private static final BlockLayout LAYOUT = new BlockLayout(1, 1, 1, 1, 1);
     private static final long STRIDE = BlockDescriptor.strideBytes(LAYOUT);
