@@ -4,9 +4,9 @@ package io.mooncake.memory;
 import io.mooncake.base.Deadline;
 
 /** {@link LocalKvPool} as one tenant sees it. */
-final class TenantView implements KvPool {
-    private final LocalKvPool pool;
-    private final Tenant tenant;
+class TenantView implements KvPool {
+    final LocalKvPool pool;
+    final Tenant tenant;
 
     TenantView(LocalKvPool pool, Tenant tenant) {
         this.pool = pool;
@@ -14,17 +14,17 @@ final class TenantView implements KvPool {
     }
 
     @Override
-    public String name() {
+    public final String name() {
         return pool.name();
     }
 
     @Override
-    public KvIdentity identity() {
+    public final KvIdentity identity() {
         return pool.identity();
     }
 
     @Override
-    public BlockLayout layout() {
+    public final BlockLayout layout() {
         return pool.layout();
     }
 
@@ -39,12 +39,12 @@ final class TenantView implements KvPool {
     }
 
     @Override
-    public BlockWriter extend(PrefixLease prefix, int[] tokens) {
+    public final BlockWriter extend(PrefixLease prefix, int[] tokens) {
         return pool.extend(tenant, prefix, tokens);
     }
 
     @Override
-    public PrefixLease withoutLookup() {
+    public final PrefixLease withoutLookup() {
         return pool.withoutLookup(tenant);
     }
 }

@@ -4,7 +4,6 @@ package io.mooncake.memory.ssd;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.EnumMap;
-import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
@@ -12,7 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
 /** A device that misbehaves now and then: of segment files only, so that the test knows what each fault must lead to. */
-final class FaultyDisk implements SsdDevice {
+final class FaultyDisk extends ForwardingDevice {
     /** What may go wrong with one operation. */
     enum Fault {
         /** The write is acknowledged and never happens. */
@@ -31,7 +30,6 @@ final class FaultyDisk implements SsdDevice {
         STALL
     }
 
-    private final SsdDevice device;
     private final Map<Fault, Double> rates = new EnumMap<>(Fault.class);
     private final Map<Fault, LongAdder> injected = new EnumMap<>(Fault.class);
     private SplittableRandom random = new SplittableRandom(1);
@@ -43,7 +41,7 @@ final class FaultyDisk implements SsdDevice {
     private volatile boolean full;
 
     FaultyDisk(SsdDevice device) {
-        this.device = device;
+        super(device);
         for (Fault fault : Fault.values()) {
             injected.put(fault, new LongAdder());
         }
@@ -112,11 +110,6 @@ final class FaultyDisk implements SsdDevice {
     }
 
     @Override
-    public List<String> names() throws IOException {
-        return device.names();
-    }
-
-    @Override
     public SsdFile open(String name) throws IOException {
         return new OpenFile(name, device.open(name));
     }
@@ -129,33 +122,9 @@ final class FaultyDisk implements SsdDevice {
         return new OpenFile(name, device.create(name, bytes));
     }
 
-    @Override
-    public void delete(String name) throws IOException {
-        device.delete(name);
-    }
-
-    @Override
-    public boolean hasRoom(long bytes) throws IOException {
-        return device.hasRoom(bytes);
-    }
-
-    @Override
-    public boolean direct() {
-        return device.direct();
-    }
-
-    @Override
-    public void close() {
-        device.close();
-    }
-
-    private final class OpenFile implements SsdFile {
-        private final String name;
-        private final SsdFile file;
-
+    private final class OpenFile extends ForwardingFile {
         OpenFile(String name, SsdFile file) {
-            this.name = name;
-            this.file = file;
+            super(name, file);
         }
 
         private void pass() throws IOException {
@@ -176,11 +145,6 @@ final class FaultyDisk implements SsdDevice {
         private long elsewhere(long offset) throws IOException {
             long slots = file.bytes() / recordBytes;
             return (offset + recordBytes) % (slots * recordBytes);
-        }
-
-        @Override
-        public long bytes() throws IOException {
-            return file.bytes();
         }
 
         @Override
@@ -230,11 +194,6 @@ final class FaultyDisk implements SsdDevice {
                 throw new IOException("injected sync error");
             }
             file.sync();
-        }
-
-        @Override
-        public void close() {
-            file.close();
         }
     }
 }

@@ -7,7 +7,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
-import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -118,12 +117,11 @@ public final class SsdWriterMain {
     }
 
     /** Stops the process, as far as the device is concerned, before it does a certain thing. */
-    private static final class StoppingDevice implements SsdDevice {
-        private final SsdDevice device;
+    private static final class StoppingDevice extends ForwardingDevice {
         private final AtomicInteger left = new AtomicInteger(Integer.MAX_VALUE);
 
         StoppingDevice(SsdDevice device) {
-            this.device = device;
+            super(device);
         }
 
         private void step(String what) {
@@ -133,11 +131,6 @@ public final class SsdWriterMain {
                     java.util.concurrent.locks.LockSupport.park();
                 }
             }
-        }
-
-        @Override
-        public List<String> names() throws IOException {
-            return device.names();
         }
 
         @Override
@@ -153,43 +146,9 @@ public final class SsdWriterMain {
             return new StoppingFile(name, file);
         }
 
-        @Override
-        public void delete(String name) throws IOException {
-            device.delete(name);
-        }
-
-        @Override
-        public boolean hasRoom(long bytes) throws IOException {
-            return device.hasRoom(bytes);
-        }
-
-        @Override
-        public boolean direct() {
-            return device.direct();
-        }
-
-        @Override
-        public void close() {
-            device.close();
-        }
-
-        private final class StoppingFile implements SsdFile {
-            private final String name;
-            private final SsdFile file;
-
+        private final class StoppingFile extends ForwardingFile {
             StoppingFile(String name, SsdFile file) {
-                this.name = name;
-                this.file = file;
-            }
-
-            @Override
-            public long bytes() throws IOException {
-                return file.bytes();
-            }
-
-            @Override
-            public int read(ByteBuffer to, long offset) throws IOException {
-                return file.read(to, offset);
+                super(name, file);
             }
 
             @Override
@@ -208,11 +167,6 @@ public final class SsdWriterMain {
                 step("sync " + name);
                 file.sync();
                 step("synced " + name);
-            }
-
-            @Override
-            public void close() {
-                file.close();
             }
         }
     }
