@@ -6,9 +6,9 @@ import java.util.concurrent.CompletionStage;
 
 /**
  * Small messages between engines over ZeroMQ: requests with replies, work notices that one side pushes and the other pulls, and published
- * events; over TCP, over Unix domain sockets within a machine, and within the process to the engine itself. Peers prove that they know the cluster's
- * secret before a byte of theirs is interpreted. Payloads are opaque byte arrays of at most {@link #MAX_PAYLOAD_BYTES}; no object is ever
- * deserialised.
+ * events; over TCP, over Unix domain sockets within a machine, and within the process to the engine itself. Peers prove that they know the
+ * cluster's secret before a byte of theirs is interpreted. Payloads are opaque byte arrays of at most {@link #MAX_PAYLOAD_BYTES}; no object
+ * is ever deserialised.
  */
 public interface ControlPlane {
     /** Largest payload of a request, reply or event. */

@@ -247,8 +247,8 @@ final class ControlLoop implements AutoCloseable {
         }
     }
 
-    /** Counts, and logs at most one a second. */
-    private void failed(String what, Throwable e) {
+    /** Counts, and logs at most one a second. Loop only. */
+    void failed(String what, Throwable e) {
         failures.increment();
         long now = System.nanoTime();
         if (now - loggedAtNanos >= LOG_PAUSE_NANOS) {
@@ -257,7 +257,7 @@ final class ControlLoop implements AutoCloseable {
         }
     }
 
-    /** Failures that the loop survived. */
+    /** Failures that cost nothing else. */
     long failures() {
         return failures.sum();
     }

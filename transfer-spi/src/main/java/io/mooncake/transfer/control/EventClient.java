@@ -31,7 +31,7 @@ final class EventClient implements ControlLoop.Actor {
     private final boolean checkIncarnation;
     private final @Nullable String here;
     private final ZMQ.Socket socket;
-    private boolean joined;
+    private boolean piped;
     private final List<EventSubscription> subscriptions = new ArrayList<>();
     private boolean connecting;
     private boolean closed;
@@ -70,11 +70,11 @@ final class EventClient implements ControlLoop.Actor {
 
     @Override
     public long turn(long nowNanos) {
-        if (joined || connecting || stale || closed) {
+        if (piped || attached != null || connecting || stale || closed) {
             return NEVER_MILLIS;
         }
         if (here != null) {
-            joined = socket.connect(here);
+            piped = socket.connect(here);
             return NEVER_MILLIS;
         }
         long left = retryAtNanos - nowNanos;
@@ -96,7 +96,6 @@ final class EventClient implements ControlLoop.Actor {
             try {
                 ZmqAttachment.attach(socket, channel, peer.encode());
                 attached = channel;
-                joined = true;
                 retryNanos = MIN_RETRY_NANOS;
                 return;
             } catch (IOException e) {
@@ -110,7 +109,6 @@ final class EventClient implements ControlLoop.Actor {
     private void disconnected(SocketChannel channel) {
         if (attached == channel) {
             attached = null;
-            joined = false;
             retryLater();
         }
     }

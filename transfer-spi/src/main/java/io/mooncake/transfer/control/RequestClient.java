@@ -67,8 +67,8 @@ final class RequestClient implements ControlLoop.Actor {
     private final boolean checkIncarnation;
     private final @Nullable String here;
     private ZMQ.Socket socket;
-    /** Whether a connection is there, or the pipe within the process. */
-    private boolean joined;
+    /** Whether the pipe within the process is there. */
+    private boolean piped;
 
     private final Map<Long, Pending> outstanding = new HashMap<>();
     private final PriorityQueue<Pending> byDeadline =
@@ -115,12 +115,17 @@ final class RequestClient implements ControlLoop.Actor {
         outstanding.put(pending.correlation, pending);
         byDeadline.add(pending);
         outbox.add(pending);
-        if (here != null && !joined) {
-            joined = socket.connect(here);
-        } else if (!joined && !connecting) {
+        if (here != null && !piped) {
+            piped = socket.connect(here);
+        } else if (!joined() && !connecting) {
             connect(pending.deadlineNanos);
         }
         flush();
+    }
+
+    /** Whether there is a way to the peer. */
+    private boolean joined() {
+        return piped || attached != null;
     }
 
     private void connect(long deadlineNanos) {
@@ -166,7 +171,6 @@ final class RequestClient implements ControlLoop.Actor {
         try {
             ZmqAttachment.attach(socket, channel, peer.encode());
             attached = channel;
-            joined = true;
             silent = 0;
             flush();
         } catch (IOException e) {
@@ -178,13 +182,12 @@ final class RequestClient implements ControlLoop.Actor {
     private void disconnected(SocketChannel channel) {
         if (attached == channel) {
             attached = null;
-            joined = false;
             failAll(MooncakeException.Code.PEER_UNREACHABLE, "the connection broke");
         }
     }
 
     private void flush() {
-        while (joined && !outbox.isEmpty()) {
+        while (joined() && !outbox.isEmpty()) {
             Pending next = outbox.peek();
             if (outstanding.containsKey(next.correlation) && !socket.send(next.frame, ZMQ.DONTWAIT)) {
                 return;
@@ -198,7 +201,7 @@ final class RequestClient implements ControlLoop.Actor {
         ControlLoop.lastPart(from);
         Frame frame = ControlFrameDescriptor.decode(bytes);
         if (frame == null) {
-            if (joined) {
+            if (joined()) {
                 giveUp("a frame was damaged");
             } else {
                 // Left from a connection that has ended; what waits has not been sent.
@@ -245,7 +248,7 @@ final class RequestClient implements ControlLoop.Actor {
     }
 
     private long pauseMillis(long nowNanos) {
-        if (joined && !outbox.isEmpty()) {
+        if (joined() && !outbox.isEmpty()) {
             return 1;
         }
         Pending first = byDeadline.peek();
@@ -269,7 +272,7 @@ final class RequestClient implements ControlLoop.Actor {
             byDeadline.poll();
             outstanding.remove(first.correlation);
             outbox.remove(first);
-            boolean reachable = joined;
+            boolean reachable = joined();
             if (reachable && unheard(first, nowNanos)) {
                 silentSinceNanos = silent == 0 ? first.sentNanos : silentSinceNanos;
                 silentUntilNanos = nowNanos;
@@ -282,7 +285,7 @@ final class RequestClient implements ControlLoop.Actor {
             first = byDeadline.peek();
         }
         boolean silence = silent >= SILENT_REQUESTS && nowNanos - silentSinceNanos >= SILENCE_NANOS;
-        if (joined && (silence || (silent > 0 && outstanding.isEmpty()))) {
+        if (joined() && (silence || (silent > 0 && outstanding.isEmpty()))) {
             giveUp("nothing was heard over the connection");
         }
     }
@@ -304,7 +307,7 @@ final class RequestClient implements ControlLoop.Actor {
     private void replaceSocket() {
         loop.close(socket);
         attached = null;
-        joined = false;
+        piped = false;
         silent = 0;
         socket = open();
     }
@@ -316,7 +319,7 @@ final class RequestClient implements ControlLoop.Actor {
         loop.remove(this);
         loop.close(socket);
         attached = null;
-        joined = false;
+        piped = false;
     }
 
     private void failAll(MooncakeException.Code code, String why) {

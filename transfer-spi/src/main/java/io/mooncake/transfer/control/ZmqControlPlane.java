@@ -26,10 +26,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
@@ -61,8 +58,6 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     private static final UUID NOBODY = new UUID(0, 0);
     private static final String REQUESTS = "inproc://requests";
     private static final String EVENTS = "inproc://events";
-    private static final Logger LOG = LoggerFactory.getLogger(ZmqControlPlane.class);
-    private static final long LOG_PAUSE_NANOS = 1_000_000_000L;
 
     private final UUID own;
     private final boolean checkIncarnation;
@@ -77,8 +72,6 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     private final Map<String, RequestHandler> handlers = new ConcurrentHashMap<>();
     private final Map<String, WorkHandler> workers = new ConcurrentHashMap<>();
     private final AtomicLong workBytes = new AtomicLong();
-    private final LongAdder failedWork = new LongAdder();
-    private final AtomicLong failedLoggedNanos = new AtomicLong(System.nanoTime() - LOG_PAUSE_NANOS);
     private final AtomicLong correlations = new AtomicLong();
     private final AtomicLong publishBytes = new AtomicLong();
     private final Map<SocketChannel, Accepted> accepted = new ConcurrentHashMap<>();
@@ -257,12 +250,7 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         try {
             handler.handle(frame.sender(), frame.payload());
         } catch (RuntimeException e) {
-            failedWork.increment();
-            long last = failedLoggedNanos.get();
-            long now = System.nanoTime();
-            if (now - last >= LOG_PAUSE_NANOS && failedLoggedNanos.compareAndSet(last, now)) {
-                LOG.warn("Work of queue {} failed ({} so far)", frame.name(), failedWork.sum(), e);
-            }
+            loop.post(() -> loop.failed("Work of queue " + frame.name(), e));
         }
     }
 

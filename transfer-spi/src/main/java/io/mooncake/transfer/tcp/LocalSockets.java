@@ -65,8 +65,11 @@ public final class LocalSockets {
         String start = kernel.substring(0, Math.min(8, kernel.length()));
         String name = "mooncake-" + user + "-" + start;
         Path folder = Path.of(System.getProperty("java.io.tmpdir", "/tmp"), name);
-        boolean fits = path(folder, NOBODY, 65535).toString().length() <= MAX_PATH_BYTES;
-        return fits ? folder : Path.of("/tmp", name);
+        return fits(folder) ? folder : Path.of("/tmp", name);
+    }
+
+    private static boolean fits(Path folder) {
+        return path(folder, NOBODY, 65535).toString().length() <= MAX_PATH_BYTES;
     }
 
     static boolean is(ServerSocketChannel server) {
@@ -85,7 +88,7 @@ public final class LocalSockets {
                 LOG.info("No local sockets: {} is not this user's alone", folder);
                 return false;
             }
-            if (path(own, 65535).toString().length() > MAX_PATH_BYTES) {
+            if (!fits(folder)) {
                 LOG.info("No local sockets: {} is too long a name", folder);
                 return false;
             }

@@ -66,16 +66,11 @@ public final class PeerSockets implements AutoCloseable {
     private final ConcurrentHashMap<WatchedChannel, UUID> connects = new ConcurrentHashMap<>();
 
     public PeerSockets(ClusterKey root, UUID own, boolean checkIncarnation, Counters counters) {
-        this(root, own, checkIncarnation, counters, null);
-    }
-
-    /** @param tls how all connections are encrypted, or null where they are not */
-    public PeerSockets(
-            ClusterKey root, UUID own, boolean checkIncarnation, Counters counters, @Nullable TlsConfig tls) {
-        this(root, own, checkIncarnation, counters, tls, null, InetAddress::getByName);
+        this(root, own, checkIncarnation, counters, null, null);
     }
 
     /**
+     * @param tls how all connections are encrypted, or null where they are not
      * @param local for peers on this machine, whose control plane then needs no port; not used with {@code tls}, whose certificates are to be
      *     asked of everybody. Null: all goes by ports
      */
