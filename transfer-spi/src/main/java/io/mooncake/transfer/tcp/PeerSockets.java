@@ -248,11 +248,10 @@ public final class PeerSockets implements AutoCloseable {
             try {
                 return connect(peer, plane, here, null, deadlineNanos, gone);
             } catch (HandshakeException e) {
-                boolean unheard = e.status() == TransferStatus.PEER_UNREACHABLE || e.status() == TransferStatus.REFUSED;
-                if (!unheard) {
+                if (e.status() != TransferStatus.PEER_UNREACHABLE) {
                     throw e;
                 }
-                // The file may be all that is left of it, or somebody else's by now: the port decides.
+                // The file may be all that is left of it: the port decides.
             }
         }
         return connect(peer, plane, peer.host(), null, deadlineNanos, gone);
