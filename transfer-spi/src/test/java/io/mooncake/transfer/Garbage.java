@@ -5,10 +5,15 @@ import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 
-/** Counts what transfers of one request make on the heap: on the calling thread and on all threads of the engines in this process. */
+/**
+ * Counts what transfers of one request make on the heap: on the calling thread and on all threads of engines that
+ * start after this is made. Earlier ones belong to tests before, whose engines may still be ending.
+ */
 final class Garbage {
     private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private final Set<Thread> earlier = Thread.getAllStackTraces().keySet();
     /** Where a call puts its status. */
     final TransferStatus[] statuses = new TransferStatus[1];
 
@@ -45,7 +50,7 @@ final class Garbage {
     private Map<Long, Long> allocatedByOthers(long self) {
         Map<Long, Long> bytes = new HashMap<>();
         for (Thread thread : Thread.getAllStackTraces().keySet()) {
-            if (thread.getId() != self && thread.getName().startsWith("mooncake-")) {
+            if (thread.getId() != self && thread.getName().startsWith("mooncake-") && !earlier.contains(thread)) {
                 bytes.put(thread.getId(), threads.getThreadAllocatedBytes(thread.getId()));
             }
         }

@@ -3,7 +3,6 @@ package io.mooncake.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.sun.management.ThreadMXBean;
 import io.mooncake.transfer.internal.Capabilities;
 import io.mooncake.transfer.internal.ClusterKey;
 import io.mooncake.transfer.internal.Counters;
@@ -14,7 +13,6 @@ import io.mooncake.transfer.internal.TransferBatch;
 import io.mooncake.transfer.tcp.GonePeers;
 import io.mooncake.transfer.tcp.PeerSockets;
 import io.mooncake.transfer.tcp.TcpTransport;
-import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
@@ -28,7 +26,7 @@ final class TcpAllocationTest {
     private static final int WARM_CALLS = 3000;
     private static final int CALLS = 1000;
 
-    private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    private final Garbage garbage = new Garbage();
     private final UUID own = UUID.randomUUID();
     private final TransferBatch batch = new TransferBatch();
     private final RemoteHandle[] handles = new RemoteHandle[1];
@@ -63,56 +61,17 @@ final class TcpAllocationTest {
     private void assertNoGarbage(TcpTransport transport, PeerAddress owner, boolean write, int size) {
         sizes[0] = size;
         int rounds = size > 64 << 10 ? 5 : 1;
-        run(transport, owner, write, WARM_CALLS / rounds);
-        // Another thread of this JVM may do something of its own meanwhile, once.
-        long least = Long.MAX_VALUE;
-        for (int attempt = 0; attempt < 5 && least > 0; attempt++) {
-            long self = Thread.currentThread().getId();
-            long before = allocatedByTransfers(self);
-            long beforeSelf = threads.getThreadAllocatedBytes(self);
-            run(transport, owner, write, CALLS / rounds);
-            long afterSelf = threads.getThreadAllocatedBytes(self);
-            long allocated = allocatedByTransfers(self) - before + afterSelf - beforeSelf;
-            least = Math.min(least, allocated);
-        }
+        Garbage.Call call = deadline -> run(transport, owner, write, deadline);
+        garbage.run(call, WARM_CALLS / rounds);
+        long least = garbage.least(call, CALLS / rounds, 5);
         System.out.println((write ? "write " : "read ") + size + ": bytes allocated in " + CALLS / rounds
                 + " calls, all threads: " + least);
         assertThat(least).isZero();
     }
 
-    private void run(TcpTransport transport, PeerAddress owner, boolean write, int calls) {
-        for (int i = 0; i < calls; i++) {
-            batch.reset(
-                    write,
-                    handles,
-                    addresses,
-                    sizes,
-                    null,
-                    null,
-                    null,
-                    System.nanoTime() + 20_000_000_000L,
-                    TransferStatus.TIMEOUT,
-                    2);
-            transport.execute(owner, batch);
-            if (batch.status(0) != TransferStatus.COMPLETED) {
-                throw new AssertionError(batch.status(0));
-            }
-        }
-    }
-
-    /** Of all threads that take part in transfers, but for the calling one, whose own questions here allocate. */
-    private long allocatedByTransfers(long self) {
-        long sum = 0;
-        for (Thread thread : Thread.getAllStackTraces().keySet()) {
-            String name = thread.getName();
-            if (thread.getId() != self
-                    && (name.startsWith("mooncake-transfer")
-                            || name.startsWith("mooncake-data")
-                            || name.startsWith("mooncake-watchdog")
-                            || name.startsWith("mooncake-links"))) {
-                sum += threads.getThreadAllocatedBytes(thread.getId());
-            }
-        }
-        return sum;
+    private void run(TcpTransport transport, PeerAddress owner, boolean write, long deadline) {
+        batch.reset(write, handles, addresses, sizes, null, null, null, deadline, TransferStatus.TIMEOUT, 2);
+        transport.execute(owner, batch);
+        garbage.statuses[0] = batch.status(0);
     }
 }
