@@ -17,10 +17,12 @@ import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** An owner of memory in a JVM of its own: serves key 0..15, each of 4 MiB in segments of 64 KiB, until its input ends. */
+/** An owner of memory in a JVM of its own: serves key 0..15, each of {@link #BLOCK} bytes in segments of 64 KiB, until its input ends. */
 final class OwnerProcess implements AutoCloseable {
     static final int KEYS = 16;
-    static final int BLOCK = 4 << 20;
+    /** Less where a processor is emulated. */
+    static final int BLOCK = Integer.getInteger("mooncake.blockMiB", 4) << 20;
+
     static final int SEGMENT = 64 << 10;
 
     private final Process process;
@@ -97,12 +99,17 @@ final class OwnerProcess implements AutoCloseable {
         return new OwnerProcess(process, address, handle);
     }
 
-    public static void main(String[] args) throws IOException {
-        TransferEngineConfig config = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
-                .ports(Integer.parseInt(args[1]), Integer.parseInt(args[2]))
+    static TransferEngineConfig config(int portFrom, int portTo, String protocol) {
+        return TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
+                .ports(portFrom, portTo)
                 .maxLeaseMillis(60_000)
-                .protocol(TransferProtocol.parse(args[3].replace("-writable", "")))
+                .protocol(TransferProtocol.parse(protocol))
                 .build();
+    }
+
+    public static void main(String[] args) throws IOException {
+        TransferEngineConfig config =
+                config(Integer.parseInt(args[1]), Integer.parseInt(args[2]), args[3].replace("-writable", ""));
         boolean shared = args[3].startsWith("shm");
         if (shared) {
             SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);

@@ -14,6 +14,8 @@ import org.junit.jupiter.api.Test;
 /** RDMA between two processes, one of which is killed or stopped. Needs a device, as {@link RdmaTransferOnDevice}. */
 final class RdmaFaultOnDevice {
     private static final int ELEMENTS = 8;
+    private static final int PORT = 47_000;
+    private static final int PORTS_END = 47_600;
 
     private final Memory memory = new Memory(ELEMENTS * OwnerProcess.BLOCK);
     private TransferEngine reader;
@@ -32,7 +34,7 @@ final class RdmaFaultOnDevice {
     }
 
     private OwnerProcess owner() throws Exception {
-        return OwnerProcess.start(reader.incarnation(), 47_000, 47_600, "rdma");
+        return OwnerProcess.start(reader.incarnation(), PORT, PORTS_END, "rdma");
     }
 
     private TransferStatus[] readAll(RemoteLease lease, Deadline deadline) {
@@ -43,16 +45,12 @@ final class RdmaFaultOnDevice {
         return reader.read(lease, requests, deadline);
     }
 
-    private RemoteLease lease(OwnerProcess owner) {
-        return lease(owner, Duration.ofSeconds(30));
-    }
-
-    private RemoteLease lease(OwnerProcess owner, Duration term) {
+    private RemoteLease lease(PeerAddress owner, Duration term) {
         List<byte[]> keys = new ArrayList<>();
         for (int key = 0; key < ELEMENTS; key++) {
             keys.add(TestLeases.key(key));
         }
-        return reader.lease(owner.address, "pool", keys, term, TransferContract.soon());
+        return reader.lease(owner, "pool", keys, term, TransferContract.soon());
     }
 
     private void assertAllArrived(TransferStatus[] statuses) {
@@ -63,13 +61,13 @@ final class RdmaFaultOnDevice {
         }
     }
 
-    /** One owner for both faults: a JVM takes long to start in the virtual machine. */
+    /** One owner for both faults, its next life in this process: a JVM takes long to start in the virtual machine. */
     @Test
     void read_ownerInAnotherProcessStoppedThenKilled_neverHangsAndNothingArrivesLater() throws Exception {
         RemoteLease lease;
         try (OwnerProcess owner = owner()) {
             readWhileStopped(owner);
-            lease = lease(owner, Duration.ofSeconds(60));
+            lease = lease(owner.address, Duration.ofSeconds(60));
             readUntilKilled(owner, lease);
         }
         assertNextLifeServesNoOldLease(lease);
@@ -105,22 +103,30 @@ final class RdmaFaultOnDevice {
     }
 
     /** An owner on the ports of the one that was killed. */
-    private void assertNextLifeServesNoOldLease(RemoteLease old) throws Exception {
-        try (OwnerProcess again = owner()) {
-            assertThat(again.address.dataPort()).isEqualTo(old.peer().dataPort());
+    private void assertNextLifeServesNoOldLease(RemoteLease old) {
+        try (TransferEngine again = TransferEngine.start(OwnerProcess.config(PORT, PORTS_END, "rdma"))) {
+            Memory its = new Memory(memory.length);
+            TestLeases leases = new TestLeases(its, its.register(again));
+            for (int key = 0; key < ELEMENTS; key++) {
+                leases.put(key, key * OwnerProcess.BLOCK, OwnerProcess.BLOCK, OwnerProcess.SEGMENT);
+            }
+            again.serveLeases(leases);
+            assertThat(again.address().dataPort()).isEqualTo(old.peer().dataPort());
             long before = memory.checksumOfAll();
             assertThat(readAll(old, Deadline.ofMillis(3000))).doesNotContain(TransferStatus.COMPLETED);
             assertThat(memory.checksumOfAll()).as("no byte of it").isEqualTo(before);
-            try (RemoteLease fresh = lease(again)) {
+            try (RemoteLease fresh = lease(again.address(), Duration.ofSeconds(30))) {
                 assertAllArrived(readAll(fresh, TransferContract.soon()));
             }
+            again.close();
+            its.close();
         }
     }
 
     /** The device goes on where the program has stopped, and the owner has given its word for the term. */
     private void readWhileStopped(OwnerProcess owner) throws Exception {
-        try (RemoteLease lease = lease(owner);
-                RemoteLease brief = lease(owner, Duration.ofSeconds(5))) {
+        try (RemoteLease lease = lease(owner.address, Duration.ofSeconds(30));
+                RemoteLease brief = lease(owner.address, Duration.ofSeconds(5))) {
             assertAllArrived(readAll(lease, TransferContract.soon()));
             owner.signal("STOP");
             memory.fill(99, 0, memory.length);

@@ -110,14 +110,15 @@ final class RdmaVmIT {
                 "-Xmx384m -XX:+ErrorFileToStdout -Djava.io.tmpdir=/run",
                 OPENS,
                 "-Dmooncake.long=" + Boolean.getBoolean("mooncake.long"),
-                "-Dmooncake.largeMiB=8",
                 "-cp " + quoted(classPath),
                 DeviceTests.class.getName());
+        String lockingNoMoreThanAllowed = "setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock ";
         return String.join(
                 "\n",
                 "export JAVA_TOOL_OPTIONS='" + String.join(" ", SMALL_JVM) + " -Xshare:auto -XX:SharedArchiveFile="
-                        + archive + "'",
-                java + " " + String.join(" ", ENGINES) + " > engines.log 2>&1 &",
+                        + archive
+                        + " -Dmooncake.largeMiB=8 -Dmooncake.blockMiB=1'",
+                lockingNoMoreThanAllowed + java + " " + String.join(" ", ENGINES) + " > engines.log 2>&1 &",
                 java + " " + String.join(" ", GPUS) + " "
                         + String.join(" ", Boolean.getBoolean("mooncake.long") ? LONG_GPUS : SOME_GPUS) + " "
                         + String.join(" ", OTHERS),
