@@ -101,11 +101,12 @@ final class SysfsReader {
     List<Gpu> gpus() {
         List<Gpu> gpus = new ArrayList<>();
         for (Path entry : entries(sysfs.resolve("bus/pci/devices"))) {
-            Path device = real(entry);
-            if (device != null
-                    && text(entry.resolve("vendor")).equals(NVIDIA)
+            if (text(entry.resolve("vendor")).equals(NVIDIA)
                     && text(entry.resolve("class")).startsWith(DISPLAY_CLASS)) {
-                gpus.add(new Gpu(gpus.size(), numaNode(entry), pciPath(device)));
+                Path device = real(entry);
+                if (device != null) {
+                    gpus.add(new Gpu(gpus.size(), numaNode(entry), pciPath(device)));
+                }
             }
         }
         return gpus;
