@@ -206,7 +206,6 @@ final class StoreEngine {
             paused.increment();
             return SsdOutcome.PAUSED;
         }
-        long failures = committer.failures();
         long generation = generations.incrementAndGet();
         int crc = descriptor.checksum(memory, key, generation, slot);
         watch.begin(index);
@@ -220,10 +219,8 @@ final class StoreEngine {
             watch.end(index);
         }
         boolean waits = ticket.waitsForSync();
-        SsdOutcome refusal =
-                committer.stored(slot, generation, crc, segments.segment(slot), failures, waits ? ticket : null);
-        if (refusal != null) {
-            return refusal;
+        if (!committer.stored(slot, generation, crc, segments.segment(slot), waits ? ticket : null)) {
+            return SsdOutcome.REMOVED;
         }
         stored.increment();
         return waits ? null : SsdOutcome.STORED;
