@@ -77,6 +77,10 @@ final class Committer implements Runnable {
         retryNanos = settings.retryMillis() * 1_000_000L;
         lastNanos = nanoClock.getAsLong() - intervalNanos;
         damagedPages = journal.damagedPages();
+        // A damaged index is written anew at once, while what was in it is known: the next damage may hit what stood in
+        // for it.
+        broken = damagedPages > 0;
+        retryAtNanos = lastNanos;
     }
 
     // -------------------------------------------------------------------------------------------------- from others

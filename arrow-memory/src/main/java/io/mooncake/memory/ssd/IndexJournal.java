@@ -8,6 +8,7 @@ import io.mooncake.memory.ssd.IndexDescriptor.Header;
 import io.mooncake.memory.ssd.SsdDevice.SsdFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -23,6 +24,9 @@ final class IndexJournal implements AutoCloseable {
     private static final int BUFFER_PAGES = 256;
     private static final int MIN_JOURNAL_PAGES = 256;
     private static final int ATTEMPTS = 3;
+    /** Pages that can't be read before it is the device that is broken, and not a few of its sectors. */
+    private static final int MAX_UNREADABLE = 64;
+
     /** Slots that are copied under one lock, and pages that their entries may fill. */
     private static final int SNAPSHOT_SLOTS = 1024;
 
@@ -35,7 +39,10 @@ final class IndexJournal implements AutoCloseable {
     private final ByteBuffer buffer = IndexDescriptor.pages(BUFFER_PAGES);
     private long storeId;
     private int segmentSlots;
+    /** Highest epoch ever used, and that of the file that holds. */
     private long epoch;
+
+    private long heldEpoch;
     private int current;
     private long nextPage;
     /** Pages in the buffer that are complete. */
@@ -49,6 +56,8 @@ final class IndexJournal implements AutoCloseable {
     // What recovery found.
     private long maxGeneration;
     private long damagedPages;
+    /** Pages of the present look at the files that can't be read. */
+    private int unreadable;
 
     IndexJournal(SsdDevice device, SsdSettings settings, long newStoreId) {
         this.device = device;
@@ -70,13 +79,16 @@ final class IndexJournal implements AutoCloseable {
     // -------------------------------------------------------------------------------------------------- recovery
 
     /**
-     * Replays the newer of the two files into {@code table}; the header that was found, or null when there was none.
+     * Replays the newer of the two files into {@code table}; the header that was found, or null when there was none. Pages that can't be read
+     * cost what was in them: header and footer stand in for each other, and a page of entries costs those.
      *
-     * @throws MooncakeException CONFIGURATION when the records are another node's or another model's; CORRUPT when the device can't read
+     * @throws MooncakeException CONFIGURATION when the records are another node's or another model's; CORRUPT when the device can't read either
+     *     of both, or more than {@value #MAX_UNREADABLE} pages
      */
     @Nullable
     Header recover(SlotTable table) {
         Header newest = null;
+        unreadable = 0;
         try {
             List<String> names = device.names();
             for (int i = 0; i < files.length; i++) {
@@ -91,8 +103,13 @@ final class IndexJournal implements AutoCloseable {
                     current = i;
                 }
             }
+            if (newest == null && unreadable > 0) {
+                // Whether there are records, and whose, is not known: they must not be written over.
+                throw new IOException("no header can be read");
+            }
             if (newest != null) {
                 requireOurs(newest);
+                heldEpoch = newest.epoch();
                 storeId = newest.storeId();
                 segmentSlots = (int) newest.segmentSlots();
             }
@@ -156,6 +173,7 @@ final class IndexJournal implements AutoCloseable {
                     epoch = Math.max(epoch, IndexDescriptor.epoch(buffer, at));
                     if (header != null && IndexDescriptor.isEntries(buffer, at, header, first + i)) {
                         apply(at, table);
+                        nextPage = first + i + 1;
                     }
                 } else if (header != null && first + i > 0 && first + i < pages - 1) {
                     damagedPages += IndexDescriptor.blank(buffer, at) ? 0 : 1;
@@ -183,20 +201,41 @@ final class IndexJournal implements AutoCloseable {
         }
     }
 
-    /** Reads pages to the start of the buffer. A page that can't be read at all is blank, and counted. */
+    /** Reads pages to the start of the buffer. One that can't be read is all ones there: damaged, whatever it was. */
     private void readPages(SsdFile file, long first, int count) throws IOException {
+        if (tryRead(file, first, 0, count) == null) {
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            IOException failure = tryRead(file, first + i, i, 1);
+            if (failure != null && ++unreadable > MAX_UNREADABLE) {
+                throw failure;
+            }
+            for (int at = 0; failure != null && at < IndexDescriptor.PAGE_BYTES; at += 8) {
+                buffer.putLong(i * IndexDescriptor.PAGE_BYTES + at, -1);
+            }
+        }
+    }
+
+    /** Reads pages to page {@code at} of the buffer; why that is not possible, or null. */
+    private @Nullable IOException tryRead(SsdFile file, long first, int at, int count) throws ClosedChannelException {
         IOException failure = null;
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
             try {
-                buffer.clear().limit(count * IndexDescriptor.PAGE_BYTES);
+                int start = at * IndexDescriptor.PAGE_BYTES;
+                buffer.clear().position(start).limit(start + count * IndexDescriptor.PAGE_BYTES);
                 DeviceIo.read(file, buffer, first * IndexDescriptor.PAGE_BYTES);
-                buffer.clear();
-                return;
+                return null;
+            } catch (ClosedChannelException e) {
+                // That is us and not the device: no record may be lost over it.
+                throw e;
             } catch (IOException e) {
                 failure = e;
+            } finally {
+                buffer.clear();
             }
         }
-        throw failure == null ? new IOException("unread") : failure;
+        return failure;
     }
 
     /** Slots of a segment: what the records there were laid out with, or what is set. */
@@ -303,6 +342,7 @@ final class IndexJournal implements AutoCloseable {
             file.sync();
             writeHeaders(file);
             file.sync();
+            heldEpoch = epoch;
             open = true;
         } catch (IOException e) {
             abort();
@@ -343,17 +383,24 @@ final class IndexJournal implements AutoCloseable {
         }
     }
 
-    /** Reads the current file as the device has it: how many of the pages that count are damaged. */
+    /** Reads the file that holds as the device has it: how many of the pages that count are damaged. */
     int check() throws IOException {
-        SsdFile file = file(current);
+        SsdFile file = files[current];
+        if (file == null) {
+            // Nothing was ever committed.
+            return 0;
+        }
+        unreadable = 0;
         int damaged = 0;
-        for (long first = 0; first < filePages; first += BUFFER_PAGES) {
-            int count = (int) Math.min(BUFFER_PAGES, filePages - first);
+        // The one that was found may be of another size than those that are made.
+        long pages = file.bytes() / IndexDescriptor.PAGE_BYTES;
+        for (long first = 0; first < pages; first += BUFFER_PAGES) {
+            int count = (int) Math.min(BUFFER_PAGES, pages - first);
             readPages(file, first, count);
             for (int i = 0; i < count; i++) {
-                boolean counts = first + i < nextPage || first + i == filePages - 1;
+                boolean counts = first + i < nextPage || first + i == pages - 1;
                 boolean good = IndexDescriptor.intact(buffer, i * IndexDescriptor.PAGE_BYTES)
-                        && IndexDescriptor.epoch(buffer, i * IndexDescriptor.PAGE_BYTES) == epoch;
+                        && IndexDescriptor.epoch(buffer, i * IndexDescriptor.PAGE_BYTES) == heldEpoch;
                 damaged += counts && !good ? 1 : 0;
             }
         }
