@@ -314,7 +314,7 @@ final class Committer implements Runnable {
         SsdTicket ticket = tickets[slot];
         if (ticket != null) {
             tickets[slot] = null;
-            ticket.end(outcome);
+            ticket.endHere(outcome);
         }
     }
 

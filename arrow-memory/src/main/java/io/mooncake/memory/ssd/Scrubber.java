@@ -21,6 +21,12 @@ final class Scrubber implements Runnable {
     private final RecordDescriptor descriptor;
     // Guarded by this.
     private boolean closed;
+    /** Passes asked for, and up to which of them they are over: one pass serves all who asked before it began. */
+    private long asked;
+
+    private long finished;
+    private int waiters;
+    private int result;
 
     Scrubber(SsdSettings settings, StoreEngine engine, SlotTable table, int watchIndex) {
         this.settings = settings;
@@ -37,10 +43,15 @@ final class Scrubber implements Runnable {
 
     @Override
     public void run() {
-        long pauseMillis = Math.max(PAUSE_MILLIS, settings.recordBytes() * 1000L / settings.scrubBytesPerSecond());
-        long records = Math.max(1, settings.scrubBytesPerSecond() * pauseMillis / 1000 / settings.recordBytes());
+        long rate = settings.scrubBytesPerSecond();
+        // Without a rate only what is asked for.
+        long pauseMillis = rate == 0 ? 0 : Math.max(PAUSE_MILLIS, settings.recordBytes() * 1000L / rate);
+        long records = rate == 0 ? 0 : Math.max(1, rate * pauseMillis / 1000 / settings.recordBytes());
         int slot = 0;
         while (!sleep(pauseMillis)) {
+            if (wanted()) {
+                passNow();
+            }
             long until = scrubbed.sum() + records;
             for (int looked = 0; looked < SLOTS_A_PAUSE && scrubbed.sum() < until && table.live() > 0; looked++) {
                 check(slot);
@@ -49,8 +60,9 @@ final class Scrubber implements Runnable {
         }
     }
 
+    /** Waits for the next turn, 0: until a pass is wanted; whether it was closed. */
     private synchronized boolean sleep(long millis) {
-        if (!closed) {
+        if (!closed && !wanted()) {
             try {
                 wait(millis);
             } catch (InterruptedException e) {
@@ -60,8 +72,12 @@ final class Scrubber implements Runnable {
         return closed;
     }
 
-    private synchronized boolean closed() {
-        return closed;
+    private synchronized boolean wanted() {
+        return waiters > 0 && finished < asked;
+    }
+
+    private synchronized boolean givenUp() {
+        return closed || waiters == 0;
     }
 
     synchronized void close() {
@@ -69,16 +85,48 @@ final class Scrubber implements Runnable {
         notifyAll();
     }
 
-    /** Reads all slots now; how many records were damaged, or -1 when the deadline passed before. */
-    int pass(Deadline deadline) {
+    /**
+     * Has all slots read now, by the scrubber's thread: a device that stalls holds that, and not the caller; and no interrupt of the caller's
+     * closes a file. How many records were damaged, or -1 when the deadline passed before.
+     */
+    synchronized int pass(Deadline deadline) {
+        long mine = ++asked;
+        waiters++;
+        notifyAll();
+        try {
+            while (finished < mine) {
+                long millis = deadline.remainingMillis();
+                if (millis == 0 || closed) {
+                    return -1;
+                }
+                wait(millis);
+            }
+            return result;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return -1;
+        } finally {
+            waiters--;
+        }
+    }
+
+    private void passNow() {
+        long serves;
+        synchronized (this) {
+            serves = asked;
+        }
         int damaged = 0;
         for (int slot = 0; slot < settings.slots(); slot++) {
-            if (deadline.expired() || closed()) {
-                return -1;
+            if (givenUp()) {
+                return;
             }
             damaged += check(slot) ? 1 : 0;
         }
-        return damaged;
+        synchronized (this) {
+            finished = serves;
+            result = damaged;
+            notifyAll();
+        }
     }
 
     /** Whether the record in {@code slot} was damaged, and so is out. */
@@ -88,13 +136,10 @@ final class Scrubber implements Runnable {
             return false;
         }
         try {
-            // Two passes at once share the buffer.
-            synchronized (buffer) {
-                buffer.clear();
-                boolean damaged = engine.read(slot, key, buffer, descriptor, watchIndex) == SsdOutcome.DAMAGED;
-                scrubbed.increment();
-                return damaged;
-            }
+            buffer.clear();
+            boolean damaged = engine.read(slot, key, buffer, descriptor, watchIndex) == SsdOutcome.DAMAGED;
+            scrubbed.increment();
+            return damaged;
         } catch (IOException e) {
             return false;
         } finally {

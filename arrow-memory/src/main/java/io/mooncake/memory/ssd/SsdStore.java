@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
-import org.apache.arrow.memory.util.MemoryUtil;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -71,7 +70,18 @@ public final class SsdStore implements AutoCloseable {
      *     records of another length; CORRUPT when the device fails to read the index
      */
     public static SsdStore open(SsdSettings settings) {
-        SsdDevice device = FileDevice.open(settings);
+        // The flag would close the files that are read here.
+        boolean interrupted = Thread.interrupted();
+        try {
+            return open(settings, FileDevice.open(settings));
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private static SsdStore open(SsdSettings settings, FileDevice device) {
         try {
             return open(settings, device, System::nanoTime, SsdChecks.ALL);
         } catch (RuntimeException e) {
@@ -216,31 +226,34 @@ public final class SsdStore implements AutoCloseable {
     }
 
     /**
-     * Reads the first bytes of a record, by the calling thread. They are not verified: the checksum is over the whole record.
+     * Reads the first bytes of a record and waits for them, interrupted or not: the memory is the device's until it answers. They are not
+     * verified: the checksum is over the whole record.
      *
      * @param address of {@code bytes} bytes, page-aligned
      * @param bytes a multiple of {@link SsdSettings#ALIGNMENT}, at most {@link #recordBytes()}
-     * @return LOADED, MISS, FAILED, DISABLED or CLOSED
+     * @return LOADED, MISS, FAILED, DISABLED or CLOSED; BUSY when the queue stays full for {@code stallMillis}
      */
     public SsdOutcome peek(BlockKey key, long address, int bytes) {
         if (bytes <= 0 || bytes > settings.recordBytes() || bytes % SsdSettings.ALIGNMENT != 0) {
             throw MooncakeException.invalid(
                     "ssd bytes to peek at", bytes, "a multiple of 4096 up to " + settings.recordBytes());
         }
-        SsdOutcome refusal = engine.refusal();
-        int slot = refusal == null ? table.pin(key) : SlotTable.NONE;
-        if (slot == SlotTable.NONE) {
-            return refusal == null ? SsdOutcome.MISS : refusal;
-        }
+        SsdTicket ticket = new SsdTicket();
+        ticket.peekBytes = bytes;
+        // A channel closes itself when the thread that reads is interrupted, so callers read nothing by themselves.
+        boolean interrupted = Thread.interrupted();
         try {
-            DeviceIo.read(segments.file(slot), MemoryUtil.directBuffer(address, bytes), segments.offset(slot));
-            return SsdOutcome.LOADED;
-        } catch (IOException e) {
-            engine.health().readErrors.increment();
-            return SsdOutcome.FAILED;
+            start(false, key, address, ticket, Deadline.ofMillis(settings.stallMillis()));
+            while (ticket.busy()) {
+                ticket.await(Deadline.ofMillis(settings.stallMillis()));
+                interrupted |= Thread.interrupted();
+            }
         } finally {
-            table.unpin(slot);
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
+        return ticket.outcome();
     }
 
     /** Records for which there is room, files that are not made yet included. */
@@ -277,7 +290,7 @@ public final class SsdStore implements AutoCloseable {
     /**
      * Reads all records and the index as the device has them, takes damaged records out and writes a damaged index anew.
      *
-     * @return damaged records and pages found, or -1 when the deadline passed before all were read
+     * @return damaged records and pages found, or -1 when the deadline passed, or the caller was interrupted, before all were read
      */
     public int scrub(Deadline deadline) {
         int records = engine.scrubber().pass(deadline);
@@ -326,23 +339,37 @@ public final class SsdStore implements AutoCloseable {
                 recoveryNanos);
     }
 
-    /** Ends what is queued, makes it durable and closes the files; waits {@code stallMillis} for a device that stalls, and leaves the files open to
-     * it. Idempotent. */
+    /**
+     * Ends what is queued, makes it durable and closes the files. Waits {@code stallMillis} for a device that stalls, interrupted or not, and
+     * leaves the files open to it until it answers. Idempotent.
+     */
     @Override
     public synchronized void close() {
         if (closed) {
             return;
         }
         closed = true;
-        if (!engine.stop(Deadline.ofMillis(settings.stallMillis()))) {
-            // Closing a file waits for the operations on it, so these stay open, and the folder locked, until the
-            // process ends.
-            LOG.warn(
-                    "SSD store in {}: the device still holds an operation after {} ms; its files stay open",
-                    settings.path(),
-                    settings.stallMillis());
+        if (engine.stop(settings.stallMillis())) {
+            closeFiles();
             return;
         }
+        // Closing a file waits for the operations on it.
+        LOG.warn(
+                "SSD store in {}: the device still holds an operation after {} ms; its files stay open, and the folder locked,"
+                        + " until it answers",
+                settings.path(),
+                settings.stallMillis());
+        Thread late = new Thread(
+                () -> {
+                    engine.awaitEnd();
+                    closeFiles();
+                },
+                "mooncake-ssd-late-close");
+        late.setDaemon(true);
+        late.start();
+    }
+
+    private void closeFiles() {
         segments.close();
         journal.close();
         device.close();

@@ -35,6 +35,9 @@ public class SsdTicket {
 
     long address;
 
+    /** Bytes of a read that is not verified; 0: the whole record. Set before the operation is started. */
+    int peekBytes;
+
     /** For reads, and for writes that are over when they are stored. */
     public SsdTicket() {
         this(Until.STORED);
@@ -104,6 +107,12 @@ public class SsdTicket {
             throw new MooncakeException(Code.INTERNAL, "ticket without a key");
         }
         return name;
+    }
+
+    /** As {@link #end}, on a thread of the store's own: a flag that the callback left would close the file that the thread touches next. */
+    final void endHere(SsdOutcome how) {
+        end(how);
+        Thread.interrupted();
     }
 
     final SsdOutcome end(SsdOutcome how) {

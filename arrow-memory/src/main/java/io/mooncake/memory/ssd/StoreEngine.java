@@ -24,6 +24,7 @@ final class StoreEngine {
     private static final Logger LOG = LoggerFactory.getLogger(StoreEngine.class);
     private static final long KEEPER_MILLIS = 50;
     private static final long LOG_NANOS = 10_000_000_000L;
+    private static final long PATIENCE_MILLIS = 3_600_000;
 
     private final SsdSettings settings;
     private final SlotTable table;
@@ -80,9 +81,7 @@ final class StoreEngine {
             workers.add(thread("io-" + i, () -> work(index)));
         }
         others.add(thread("commit", committer));
-        if (settings.scrubBytesPerSecond() > 0) {
-            others.add(thread("scrub", scrubber));
-        }
+        others.add(thread("scrub", scrubber));
         others.add(thread("keeper", this::keep));
         // The index is there before the first record, so that a path that can't be written shows at once.
         workers.forEach(Thread::start);
@@ -121,7 +120,8 @@ final class StoreEngine {
             try {
                 if (outcome == null) {
                     // A small object, and nothing else, is allocated an operation: the JDK takes buffers only.
-                    ByteBuffer memory = MemoryUtil.directBuffer(ticket.address, settings.recordBytes());
+                    int bytes = ticket.peekBytes > 0 ? ticket.peekBytes : settings.recordBytes();
+                    ByteBuffer memory = MemoryUtil.directBuffer(ticket.address, bytes);
                     outcome =
                             write ? write(ticket, memory, descriptor, index) : load(ticket, memory, descriptor, index);
                 }
@@ -130,7 +130,7 @@ final class StoreEngine {
                 outcome = SsdOutcome.FAILED;
             }
             if (outcome != null) {
-                ticket.end(outcome);
+                ticket.endHere(outcome);
             }
             if (write) {
                 queue.writeOver();
@@ -146,6 +146,10 @@ final class StoreEngine {
             return SsdOutcome.MISS;
         }
         try {
+            if (ticket.peekBytes > 0) {
+                fetch(slot, memory, index);
+                return SsdOutcome.LOADED;
+            }
             SsdOutcome outcome = read(slot, key, memory, descriptor, index);
             if (outcome == SsdOutcome.LOADED) {
                 loaded.increment();
@@ -163,6 +167,21 @@ final class StoreEngine {
             throws IOException {
         long generation = table.generation(slot);
         int expected = table.crc(slot);
+        fetch(slot, memory, index);
+        if (descriptor.checksum(memory, key, generation, slot) == expected || !checks.checksums()) {
+            return SsdOutcome.LOADED;
+        }
+        if (table.removeSlot(slot, generation)) {
+            committer.removed(slot);
+            if (health.damaged()) {
+                disable("records come back damaged");
+            }
+        }
+        return SsdOutcome.DAMAGED;
+    }
+
+    /** Fills {@code memory} from a pinned slot; an error is counted and thrown. */
+    private void fetch(int slot, ByteBuffer memory, int index) throws IOException {
         watch.begin(index);
         try {
             DeviceIo.read(segments.file(slot), memory, segments.offset(slot));
@@ -175,16 +194,6 @@ final class StoreEngine {
         } finally {
             watch.end(index);
         }
-        if (descriptor.checksum(memory, key, generation, slot) == expected || !checks.checksums()) {
-            return SsdOutcome.LOADED;
-        }
-        if (table.removeSlot(slot, generation)) {
-            committer.removed(slot);
-            if (health.damaged()) {
-                disable("records come back damaged");
-            }
-        }
-        return SsdOutcome.DAMAGED;
     }
 
     /** Null when the end comes with the commit. */
@@ -298,7 +307,7 @@ final class StoreEngine {
             ended = new SsdStatus(SsdStatus.State.DISABLED, reason);
         }
         LOG.error("SSD store in {} is out until it is opened again: {}", settings.path(), reason);
-        queue.drain().forEach(ticket -> ticket.end(SsdOutcome.DISABLED));
+        queue.drain().forEach(ticket -> ticket.endHere(SsdOutcome.DISABLED));
     }
 
     /** One line in ten seconds; the counters have the rest. */
@@ -360,14 +369,16 @@ final class StoreEngine {
         return noRoom.isEmpty() ? SsdStatus.OPEN : new SsdStatus(SsdStatus.State.NO_ROOM, noRoom);
     }
 
-    /** Ends all threads, after what is queued; false when some are still in the device at the deadline. */
-    boolean stop(Deadline deadline) {
+    /** Ends all threads, after what is queued; false when some are still in the device after {@code millis}. */
+    boolean stop(long millis) {
         synchronized (this) {
             // A store that was taken out stays so for whoever asks why.
             ended = ended == null ? new SsdStatus(SsdStatus.State.CLOSED, "") : ended;
         }
+        Deadline deadline = Deadline.ofMillis(millis);
         queue.close();
-        boolean over = join(workers, deadline);
+        // Threads that stall leave the last commit a quarter of the time.
+        boolean over = join(workers, Deadline.ofMillis(millis - millis / 4));
         committer.close();
         scrubber.close();
         synchronized (this) {
@@ -379,18 +390,30 @@ final class StoreEngine {
         return over;
     }
 
+    /** Waits for the threads that {@link #stop} left in the device, for as long as that takes. */
+    void awaitEnd() {
+        boolean over = false;
+        while (!over) {
+            Deadline patience = Deadline.ofMillis(PATIENCE_MILLIS);
+            over = join(workers, patience) && join(others, patience);
+        }
+    }
+
+    /** Whether all have ended by the deadline. An interrupt ends no wait: files would be closed under what is being written. */
     private static boolean join(List<Thread> threads, Deadline deadline) {
+        boolean interrupted = Thread.interrupted();
         for (Thread thread : threads) {
-            try {
-                thread.join(Math.max(1, deadline.remainingMillis()));
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return false;
-            }
-            if (thread.isAlive()) {
-                return false;
+            while (thread.isAlive() && !deadline.expired()) {
+                try {
+                    thread.join(Math.max(1, deadline.remainingMillis()));
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
             }
         }
-        return true;
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return threads.stream().noneMatch(Thread::isAlive);
     }
 }

@@ -246,23 +246,19 @@ final class SsdFaultTest {
     }
 
     @Test
-    void close_deviceStalls_endsByItsDeadline() {
+    void scrub_deviceStalls_keepsItsDeadlineAndIsDoneOnceItAnswers() {
         FaultyDisk disk = new FaultyDisk(new TestDisk(false));
-        SsdStore store = open(settings().stallMillis(500), disk);
-        assertThat(Records.putSynced(store, 0)).isEqualTo(SsdOutcome.SYNCED);
-        disk.hold();
-        ByteBuffer memory = Records.memory(RECORD);
-        SsdTicket ticket = new SsdTicket();
-        store.load(Records.key(0), Records.address(memory), ticket);
-        disk.awaitHeld();
-        long start = System.nanoTime();
-        store.close();
-        assertThat(System.nanoTime() - start).isBetween(450_000_000L, 10_000_000_000L);
-        assertThat(store.contains(Records.key(0))).isFalse();
-        assertThat(ticket.busy()).isTrue();
-        disk.letGo();
-        assertThat(ticket.await(Records.soon())).isEqualTo(SsdOutcome.LOADED);
-        assertThat(Records.matches(memory, 0)).isTrue();
+        try (SsdStore store = open(settings(), disk)) {
+            assertThat(Records.putSynced(store, 0)).isEqualTo(SsdOutcome.SYNCED);
+            disk.hold();
+            long start = System.nanoTime();
+            assertThat(store.scrub(Deadline.ofMillis(100))).isEqualTo(-1);
+            assertThat(System.nanoTime() - start).isLessThan(8_000_000_000L);
+            disk.letGo();
+            assertThat(store.scrub(Records.soon())).isZero();
+        } finally {
+            disk.letGo();
+        }
     }
 
     @Test
