@@ -51,6 +51,12 @@ final class Committer implements Runnable {
     private long finished;
     private boolean hurry;
     private boolean closed;
+    /** Nothing queued from now on is looked at. */
+    private boolean ended;
+
+    /** Commits that failed: what was written before one may have been dropped by it. */
+    private long failures;
+
     private boolean checkWanted;
     private int checkResult;
     private long checks;
@@ -85,19 +91,34 @@ final class Committer implements Runnable {
 
     // -------------------------------------------------------------------------------------------------- from others
 
+    /** Commits that have failed so far: asked for before a record is written, and given to {@link #stored}. */
+    synchronized long failures() {
+        return failures;
+    }
+
     /**
-     * The record in {@code slot} was written to {@code segment}: it can be read from now on; {@code ticket}, if any, waits for its sync. False
-     * when it was removed meanwhile. Who removes it after it can be read is queued behind it, because both happen under this lock.
+     * The record in {@code slot} was written to {@code segment}: it can be read from now on; {@code ticket}, if any, waits for its sync. Who
+     * removes it after it can be read is queued behind it, because both happen under this lock.
+     *
+     * @param failuresBefore {@link #failures()} before it was written: after a failed sync the device may have dropped it, and the next sync
+     *     says nothing of it
+     * @return null, or why it is not in, its slot free again: REMOVED meanwhile, FAILED, or CLOSED
      */
-    synchronized boolean stored(int slot, long generation, int crc, int segment, @Nullable SsdTicket ticket) {
+    @Nullable
+    synchronized SsdOutcome stored(
+            int slot, long generation, int crc, int segment, long failuresBefore, @Nullable SsdTicket ticket) {
+        if (ended || failures != failuresBefore) {
+            table.failed(slot);
+            return ended ? SsdOutcome.CLOSED : SsdOutcome.FAILED;
+        }
         tickets[slot] = ticket;
         if (!table.stored(slot, generation, crc)) {
             tickets[slot] = null;
-            return false;
+            return SsdOutcome.REMOVED;
         }
         dirty.set(segment);
         enqueue(slot << 1);
-        return true;
+        return null;
     }
 
     /** The record in {@code slot} was taken out. */
@@ -177,6 +198,7 @@ final class Committer implements Runnable {
             } catch (RuntimeException | Error e) {
                 segments.defect(e);
                 failed(new IOException(e));
+                retryAtNanos = nanoClock.getAsLong() + retryNanos;
             }
         }
     }
@@ -223,6 +245,7 @@ final class Committer implements Runnable {
         groupDirty = dirty;
         dirty = clean;
         hurry = false;
+        ended = closed;
         return closed;
     }
 
@@ -289,10 +312,14 @@ final class Committer implements Runnable {
         over();
     }
 
-    /** Takes the group's records out. Their slots stay taken until an index without them is durable. */
+    /**
+     * Takes the group's records out, and those that wait: a failed sync may have dropped what was written before it, whoever asks for the next
+     * one. Their slots stay taken until an index without them is durable.
+     */
     private void failed(IOException failure) {
         broken = true;
         journal.abort();
+        takeWaiting();
         if (retained.length < retainedCount + groupCount) {
             retained = Arrays.copyOf(retained, 2 * (retainedCount + groupCount));
         }
@@ -308,6 +335,18 @@ final class Committer implements Runnable {
         }
         over();
         segments.commitFailed(failure);
+    }
+
+    /** Adds what is queued to the group; what is being written now is refused by {@link #stored}. */
+    private synchronized void takeWaiting() {
+        failures++;
+        if (group.length < groupCount + waitingCount) {
+            group = Arrays.copyOf(group, 2 * (groupCount + waitingCount));
+        }
+        System.arraycopy(waiting, 0, group, groupCount, waitingCount);
+        groupCount += waitingCount;
+        waitingCount = 0;
+        dirty.clear();
     }
 
     private void end(int slot, SsdOutcome outcome) {
@@ -357,6 +396,7 @@ final class Committer implements Runnable {
             }
         } catch (IOException e) {
             failed(e);
+            retryAtNanos = nanoClock.getAsLong();
         }
         damagedPages = journal.damagedPages();
         synchronized (this) {

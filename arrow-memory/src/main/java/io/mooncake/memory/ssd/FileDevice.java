@@ -10,7 +10,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
@@ -19,6 +18,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -30,18 +30,25 @@ import org.slf4j.LoggerFactory;
  */
 final class FileDevice implements SsdDevice {
     static final String LOCK = "lock";
+    /** Who has it, for people. Not in the lock file: closing any channel to that gives up the lock of the whole process. */
+    static final String OWNER = "owner";
 
     private static final Logger LOG = LoggerFactory.getLogger(FileDevice.class);
     private static final int FILL_BYTES = 1 << 20;
+    /** Folders that this process has open, looked at before the lock file is. */
+    private static final Set<Path> OPEN = ConcurrentHashMap.newKeySet();
 
     private final Path folder;
+    private final Path claim;
     private final FileStore store;
     private final FileChannel lockFile;
     private final int maxUsePercent;
     private final boolean direct;
 
-    private FileDevice(Path folder, FileStore store, FileChannel lockFile, int maxUsePercent, boolean direct) {
+    private FileDevice(
+            Path folder, Path claim, FileStore store, FileChannel lockFile, int maxUsePercent, boolean direct) {
         this.folder = folder;
+        this.claim = claim;
         this.store = store;
         this.lockFile = lockFile;
         this.maxUsePercent = maxUsePercent;
@@ -59,20 +66,24 @@ final class FileDevice implements SsdDevice {
             throw refused(path, "an existing folder that can be written", null);
         }
         Path folder = folder(settings);
+        Path claim = null;
         FileChannel lock = null;
         try {
-            Files.createDirectories(folder);
+            if (!Files.isDirectory(folder)) {
+                Files.createDirectories(folder);
+                syncFolder(path);
+            }
+            Path real = folder.toRealPath();
+            if (!OPEN.add(real)) {
+                throw openElsewhere(folder);
+            }
+            claim = real;
             lock = FileChannel.open(
                     folder.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
             if (!lock(lock)) {
-                String holder = Files.readString(folder.resolve(LOCK)).strip();
-                lock.close();
-                throw new MooncakeException(
-                        Code.CONFIGURATION,
-                        "ssd path: " + folder + " is open in another store, " + holder
-                                + " (expected: a path for each node)");
+                throw openElsewhere(folder);
             }
-            sign(lock, settings.owner());
+            sign(folder.resolve(OWNER), settings.owner());
             FileStore store = Files.getFileStore(folder);
             String obstacle = directObstacle(folder, store);
             if (!obstacle.isEmpty()) {
@@ -82,11 +93,29 @@ final class FileDevice implements SsdDevice {
                         folder,
                         obstacle);
             }
-            return new FileDevice(folder, store, lock, settings.maxUsePercent(), obstacle.isEmpty());
+            return new FileDevice(folder, real, store, lock, settings.maxUsePercent(), obstacle.isEmpty());
         } catch (IOException e) {
-            closeQuietly(lock);
+            giveUp(lock, claim);
             throw refused(folder, "a folder that can be written", e);
+        } catch (RuntimeException e) {
+            giveUp(lock, claim);
+            throw e;
         }
+    }
+
+    private static void giveUp(@Nullable FileChannel lock, @Nullable Path claim) {
+        closeQuietly(lock);
+        if (claim != null) {
+            OPEN.remove(claim);
+        }
+    }
+
+    private static MooncakeException openElsewhere(Path folder) throws IOException {
+        Path owner = folder.resolve(OWNER);
+        String holder = Files.exists(owner) ? Files.readString(owner).strip() : "which has not said whose it is";
+        return new MooncakeException(
+                Code.CONFIGURATION,
+                "ssd path: " + folder + " is open in another store, " + holder + " (expected: a path for each node)");
     }
 
     /** The folder of one identity's records. */
@@ -112,16 +141,13 @@ final class FileDevice implements SsdDevice {
     }
 
     /** For people who wonder who has it; a full disk is no reason to stop. */
-    private static void sign(FileChannel lock, String owner) {
+    private static void sign(Path file, String owner) {
         try {
-            lock.truncate(0);
-            lock.write(
-                    ByteBuffer.wrap(("node " + owner + ", process "
-                                    + ProcessHandle.current().pid() + "\n")
-                            .getBytes(StandardCharsets.UTF_8)),
-                    0);
+            Files.writeString(
+                    file,
+                    "node " + owner + ", process " + ProcessHandle.current().pid() + "\n");
         } catch (IOException e) {
-            LOG.debug("lock file not signed", e);
+            LOG.debug("owner file not written", e);
         }
     }
 
@@ -130,7 +156,8 @@ final class FileDevice implements SsdDevice {
             return "blocks of " + store.getBlockSize() + " bytes";
         }
         try {
-            FileChannel.open(folder.resolve(LOCK), StandardOpenOption.READ, ExtendedOpenOption.DIRECT)
+            // Any file but the lock file.
+            FileChannel.open(folder.resolve(OWNER), StandardOpenOption.READ, ExtendedOpenOption.DIRECT)
                     .close();
             return "";
         } catch (IOException | UnsupportedOperationException e) {
@@ -188,6 +215,10 @@ final class FileDevice implements SsdDevice {
     }
 
     private void syncFolder() throws IOException {
+        syncFolder(folder);
+    }
+
+    private static void syncFolder(Path folder) throws IOException {
         try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
             channel.force(true);
         }
@@ -215,7 +246,7 @@ final class FileDevice implements SsdDevice {
 
     @Override
     public void close() {
-        closeQuietly(lockFile);
+        giveUp(lockFile, claim);
     }
 
     private static void closeQuietly(@Nullable FileChannel channel) {

@@ -307,6 +307,8 @@ final class IndexJournal implements AutoCloseable {
 
     /** Forgets what was added, after a failure. */
     void abort() {
+        // A write that failed leaves its limit.
+        buffer.clear();
         buffered = 0;
         pageBegun = false;
         open = false;
@@ -318,14 +320,15 @@ final class IndexJournal implements AutoCloseable {
         // The one that holds stays until the new one does.
         int target = epoch == 0 ? 0 : 1 - current;
         epoch++;
-        SsdFile file = ready(target);
-        if (files[1 - target] == null) {
-            // Both from the first day: a disk that is full later must not stop a commit.
-            ready(1 - target);
-        }
-        current = target;
-        nextPage = 1;
         try {
+            SsdFile file = ready(target);
+            if (files[1 - target] == null) {
+                // Both from the first day: a disk that is full later must not stop a commit.
+                ready(1 - target);
+            }
+            blankHeaders(file);
+            current = target;
+            nextPage = 1;
             for (int from = 0; from < settings.slots(); from += SNAPSHOT_SLOTS) {
                 // No I/O while the table is locked.
                 if (buffered > BUFFER_PAGES - SNAPSHOT_PAGES) {
@@ -344,11 +347,32 @@ final class IndexJournal implements AutoCloseable {
             file.sync();
             heldEpoch = epoch;
             open = true;
-        } catch (IOException e) {
-            abort();
-            current = 1 - target;
-            throw e;
+        } finally {
+            if (!open) {
+                abort();
+                current = 1 - target;
+            }
         }
+    }
+
+    /**
+     * A checkpoint that failed may have left a header, which holds when it is the newest: it must be gone before the pages that it speaks of are
+     * written over.
+     */
+    private void blankHeaders(SsdFile file) throws IOException {
+        for (int i = 0; i < IndexDescriptor.PAGE_BYTES; i += 8) {
+            buffer.putLong(i, 0);
+        }
+        writePage(file, 0);
+        writePage(file, filePages - 1);
+        file.sync();
+    }
+
+    /** Writes the first page of the buffer as page {@code page}. */
+    private void writePage(SsdFile file, long page) throws IOException {
+        buffer.clear().limit(IndexDescriptor.PAGE_BYTES);
+        DeviceIo.write(file, buffer, page * IndexDescriptor.PAGE_BYTES);
+        buffer.clear();
     }
 
     private SsdFile ready(int target) throws IOException {
@@ -377,9 +401,7 @@ final class IndexJournal implements AutoCloseable {
                 settings.owner());
         for (long page : new long[] {0, filePages - 1}) {
             IndexDescriptor.header(buffer, 0, page, header);
-            buffer.clear().limit(IndexDescriptor.PAGE_BYTES);
-            DeviceIo.write(file, buffer, page * IndexDescriptor.PAGE_BYTES);
-            buffer.clear();
+            writePage(file, page);
         }
     }
 

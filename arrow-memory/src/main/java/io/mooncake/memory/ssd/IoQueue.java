@@ -30,6 +30,8 @@ final class IoQueue {
     private int writing;
 
     private boolean closed;
+    /** Drained: nobody comes for what would be added. */
+    private boolean refusing;
 
     IoQueue(int capacity) {
         this.capacity = capacity;
@@ -38,18 +40,18 @@ final class IoQueue {
         writes = new ArrayDeque<>(capacity + 1);
     }
 
-    /** Adds an operation; false when its queue is full still at the deadline (null: at once), or closed. */
+    /** Adds an operation; false when its queue is full still at the deadline (null: at once), or closed, or drained. */
     boolean offer(SsdTicket ticket, @Nullable Deadline deadline) {
         ArrayDeque<SsdTicket> queue = ticket.write ? writes : reads;
         Condition room = ticket.write ? writeRoom : readRoom;
         lock.lock();
         try {
-            while (queue.size() == capacity && !closed) {
+            while (queue.size() == capacity && !closed && !refusing) {
                 if (deadline == null || !await(room, deadline)) {
                     return false;
                 }
             }
-            if (closed) {
+            if (closed || refusing) {
                 return false;
             }
             queue.add(ticket);
@@ -113,10 +115,11 @@ final class IoQueue {
         }
     }
 
-    /** Takes everything that waits. */
+    /** Takes everything that waits, and lets nothing in any more. */
     List<SsdTicket> drain() {
         lock.lock();
         try {
+            refusing = true;
             List<SsdTicket> all = new ArrayList<>(reads);
             all.addAll(writes);
             reads.clear();

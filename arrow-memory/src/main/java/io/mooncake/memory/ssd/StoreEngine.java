@@ -215,6 +215,7 @@ final class StoreEngine {
             paused.increment();
             return SsdOutcome.PAUSED;
         }
+        long failures = committer.failures();
         long generation = generations.incrementAndGet();
         int crc = descriptor.checksum(memory, key, generation, slot);
         watch.begin(index);
@@ -228,8 +229,10 @@ final class StoreEngine {
             watch.end(index);
         }
         boolean waits = ticket.waitsForSync();
-        if (!committer.stored(slot, generation, crc, segments.segment(slot), waits ? ticket : null)) {
-            return SsdOutcome.REMOVED;
+        SsdOutcome refusal =
+                committer.stored(slot, generation, crc, segments.segment(slot), failures, waits ? ticket : null);
+        if (refusal != null) {
+            return refusal;
         }
         stored.increment();
         return waits ? null : SsdOutcome.STORED;

@@ -2,6 +2,7 @@
 package io.mooncake.memory.ssd;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.memory.Seeds;
 import java.io.BufferedReader;
@@ -55,6 +56,29 @@ final class SsdKillTest {
             lines.add(line);
         }
         return lines;
+    }
+
+    private String tryToOpen() throws Exception {
+        Process process = start("try", folder);
+        try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
+            return out.readLine();
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    @Test
+    void open_inAnotherProcess_isRefusedUntilItIsClosedHere() throws Exception {
+        String owner = "node node-a, process " + ProcessHandle.current().pid();
+        try (SsdStore store = SsdStore.open(SsdWriterMain.settings(folder))) {
+            assertThat(Records.putSynced(store, 1)).isEqualTo(SsdOutcome.SYNCED);
+            assertThat(tryToOpen()).startsWith("REFUSED").contains(owner);
+            // One that is refused in this process leaves the lock alone, too.
+            assertThatThrownBy(() -> SsdStore.open(SsdWriterMain.settings(folder)))
+                    .hasMessageContaining(owner);
+            assertThat(tryToOpen()).startsWith("REFUSED").contains(owner);
+        }
+        assertThat(tryToOpen()).isEqualTo("OPEN " + SsdWriterMain.SLOTS);
     }
 
     @Test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory.ssd;
 
+import io.mooncake.base.MooncakeException;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
@@ -15,7 +16,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * A process that writes to a store until it is killed, and says what it may rely on: {@code SYNCED n} when record n is synced, {@code REMOVING n}
  * before it is removed.
  *
- * <p>Arguments: {@code load FOLDER FIRST SEED}, under load; or {@code point FOLDER NUMBER APPEND STEP}: puts records one by one, and stops for
+ * <p>Arguments: {@code load FOLDER FIRST SEED}, under load; {@code try FOLDER}: opens and says how that went; or {@code point FOLDER NUMBER APPEND STEP}: puts records one by one, and stops for
  * good in the last one, before the STEP-th thing that it does to the device (a write counts twice: half of it, and all).
  */
 public final class SsdWriterMain {
@@ -48,6 +49,12 @@ public final class SsdWriterMain {
         Path folder = Path.of(arguments[1]);
         if (arguments[0].equals("load")) {
             load(folder, Long.parseLong(arguments[2]), new SplittableRandom(Long.parseLong(arguments[3])));
+        } else if (arguments[0].equals("try")) {
+            try (SsdStore store = SsdStore.open(settings(folder))) {
+                say("OPEN " + store.slots());
+            } catch (MooncakeException e) {
+                say("REFUSED " + e.getMessage());
+            }
         } else {
             point(
                     folder,

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory.ssd;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.List;
+
+/** A device on which a test decides what fails, operation by operation. */
+final class HookedDisk implements SsdDevice {
+    /** Called before each operation of a file; what it throws is what the operation throws. */
+    @FunctionalInterface
+    interface Hook {
+        /** {@code offset} is -1 for a sync. */
+        void before(String operation, String name, long offset) throws IOException;
+    }
+
+    private final SsdDevice device;
+    private volatile Hook hook = (operation, name, offset) -> {};
+
+    HookedDisk(SsdDevice device) {
+        this.device = device;
+    }
+
+    void hook(Hook next) {
+        hook = next;
+    }
+
+    @Override
+    public List<String> names() throws IOException {
+        return device.names();
+    }
+
+    @Override
+    public SsdFile open(String name) throws IOException {
+        return new HookedFile(name, device.open(name));
+    }
+
+    @Override
+    public SsdFile create(String name, long bytes) throws IOException {
+        return new HookedFile(name, device.create(name, bytes));
+    }
+
+    @Override
+    public void delete(String name) throws IOException {
+        device.delete(name);
+    }
+
+    @Override
+    public boolean hasRoom(long bytes) throws IOException {
+        return device.hasRoom(bytes);
+    }
+
+    @Override
+    public boolean direct() {
+        return device.direct();
+    }
+
+    @Override
+    public void close() {
+        device.close();
+    }
+
+    private final class HookedFile implements SsdFile {
+        private final String name;
+        private final SsdFile file;
+
+        HookedFile(String name, SsdFile file) {
+            this.name = name;
+            this.file = file;
+        }
+
+        @Override
+        public long bytes() throws IOException {
+            return file.bytes();
+        }
+
+        @Override
+        public int read(ByteBuffer to, long offset) throws IOException {
+            hook.before("read", name, offset);
+            return file.read(to, offset);
+        }
+
+        @Override
+        public int write(ByteBuffer from, long offset) throws IOException {
+            hook.before("write", name, offset);
+            return file.write(from, offset);
+        }
+
+        @Override
+        public void sync() throws IOException {
+            hook.before("sync", name, -1);
+            file.sync();
+        }
+
+        @Override
+        public void close() {
+            file.close();
+        }
+    }
+}
