@@ -2,6 +2,7 @@
 package io.mooncake.memory.ssd;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.memory.BlockKey;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -61,8 +62,12 @@ final class Committer implements Runnable {
     private int checkResult;
     private long checks;
 
-    /** Who waits for the sync of what is in a slot; written before the operation is queued, taken by the committer. */
+    /** Who waits for the sync of what is in a slot, a list each; and the slots whose commit is not over. */
     private final @Nullable SsdTicket[] tickets;
+
+    private final BitSet uncommitted = new BitSet();
+
+    // Of its own thread.
 
     private int[] group = new int[64];
     private int groupCount;
@@ -117,8 +122,31 @@ final class Committer implements Runnable {
             return SsdOutcome.REMOVED;
         }
         dirty.set(segment);
+        uncommitted.set(slot);
         enqueue(slot << 1);
         return null;
+    }
+
+    /**
+     * What becomes of a write of {@code key} without one: null when no record stands for it; BUSY when one is being written, which may fail or
+     * be removed; PENDING when {@code ticket} ends with the commit of the one that can be read; else PRESENT.
+     */
+    @Nullable
+    synchronized SsdOutcome standing(BlockKey key, SsdTicket ticket) {
+        int slot = table.standing(key);
+        if (slot == SlotTable.NONE) {
+            return null;
+        }
+        if (slot == SlotTable.UNDER_WAY) {
+            return SsdOutcome.BUSY;
+        }
+        if (!ticket.waitsForSync() || !uncommitted.get(slot)) {
+            return SsdOutcome.PRESENT;
+        }
+        ticket.joined = true;
+        ticket.next = tickets[slot];
+        tickets[slot] = ticket;
+        return SsdOutcome.PENDING;
     }
 
     /** The record in {@code slot} was taken out. */
@@ -350,10 +378,17 @@ final class Committer implements Runnable {
     }
 
     private void end(int slot, SsdOutcome outcome) {
-        SsdTicket ticket = tickets[slot];
-        if (ticket != null) {
+        SsdTicket ticket;
+        synchronized (this) {
+            ticket = tickets[slot];
             tickets[slot] = null;
-            ticket.endHere(outcome);
+            uncommitted.clear(slot);
+        }
+        while (ticket != null) {
+            SsdTicket next = ticket.next;
+            ticket.next = null;
+            ticket.endHere(ticket.joined && outcome == SsdOutcome.SYNCED ? SsdOutcome.PRESENT : outcome);
+            ticket = next;
         }
     }
 

@@ -24,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class SlotTable {
     static final int NONE = -1;
+    /** The record is being written. */
+    static final int UNDER_WAY = -2;
 
     static final byte FREE = 0;
     static final byte WRITING = 1;
@@ -133,6 +135,12 @@ final class SlotTable {
         return find(key) != NONE;
     }
 
+    /** The slot of a record that can be read, UNDER_WAY when it is being written, NONE when there is none. */
+    synchronized int standing(BlockKey key) {
+        int slot = find(key);
+        return slot != NONE && states[slot] == WRITING ? UNDER_WAY : slot;
+    }
+
     /** Whether a record of {@code key} can be read. */
     synchronized boolean readable(BlockKey key) {
         int slot = find(key);
@@ -186,15 +194,19 @@ final class SlotTable {
 
     // ---------------------------------------------------------------------------------------------------- removal
 
-    /** Takes a record out: its slot, whose removal must be made durable, or NONE when there is no record or it is not written yet. */
+    /**
+     * Takes a record out: its slot, whose removal must be made durable; UNDER_WAY when it is being written, and goes when that is over; NONE when
+     * there is none, or it is to go already.
+     */
     synchronized int remove(BlockKey key) {
         int slot = find(key);
         if (slot == NONE) {
             return NONE;
         }
         if (states[slot] == WRITING) {
+            int before = doomed[slot] ? NONE : UNDER_WAY;
             doomed[slot] = true;
-            return NONE;
+            return before;
         }
         takeOut(slot);
         return slot;

@@ -9,7 +9,7 @@ public enum SsdOutcome {
     STORED,
     /** The record is written and survives a power cut. */
     SYNCED,
-    /** There is a record of this key already; nothing was written. */
+    /** There is a record of this key already, for a ticket that waits for SYNCED a synced one; nothing was written. */
     PRESENT,
     /** The record is in the caller's memory, verified. */
     LOADED,
@@ -17,7 +17,7 @@ public enum SsdOutcome {
     MISS,
     /** What the device gave was not what was stored: the record is taken out. The memory holds rubbish. */
     DAMAGED,
-    /** The queue is full. */
+    /** The queue is full, or a record of this key is being written: ask again. */
     BUSY,
     /** No slot is free, and the file system has no room for more of them. */
     FULL,

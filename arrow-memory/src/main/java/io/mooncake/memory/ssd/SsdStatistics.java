@@ -15,7 +15,7 @@ package io.mooncake.memory.ssd;
  * @param damagedPages pages of the index that failed theirs
  * @param readErrors failed or stalled reads
  * @param writeErrors failed or stalled writes and syncs
- * @param busy operations refused because a queue was full
+ * @param busy operations refused because a queue was full, or the record was being written
  * @param full writes refused because no slot was free
  * @param paused writes refused because writing fails
  * @param commits group commits

@@ -135,7 +135,8 @@ public final class SsdStore implements AutoCloseable {
     // ------------------------------------------------------------------------------------------------ operations
 
     /**
-     * Starts writing a record; refused as BUSY when the queue is full.
+     * Starts writing a record; refused as BUSY when the queue is full, or a record of the key is being written. Where one is there it is PRESENT:
+     * for a ticket that waits until it is synced, once that one is.
      *
      * @param address of {@code recordBytes} bytes, page-aligned, that do not change before the ticket's end
      * @param ticket ends as STORED or SYNCED, PRESENT, BUSY, FULL, REMOVED, FAILED, PAUSED, DISABLED or CLOSED; maybe before this returns
@@ -169,7 +170,11 @@ public final class SsdStore implements AutoCloseable {
             throw MooncakeException.invalid("ssd record address", address, "a multiple of " + SsdSettings.ALIGNMENT);
         }
         ticket.begin(write, key, address);
-        SsdOutcome early = early(write, key);
+        SsdOutcome early = early(write, key, ticket);
+        if (early == SsdOutcome.PENDING) {
+            // It waits for the commit of the record there is, and may be over.
+            return;
+        }
         if (early == null && !engine.queue().offer(ticket, deadline)) {
             early = engine.refusal();
             early = early == null ? SsdOutcome.BUSY : early;
@@ -181,7 +186,7 @@ public final class SsdStore implements AutoCloseable {
     }
 
     /** What can be said without asking the device. */
-    private @Nullable SsdOutcome early(boolean write, BlockKey key) {
+    private @Nullable SsdOutcome early(boolean write, BlockKey key, SsdTicket ticket) {
         SsdOutcome refusal = engine.refusal();
         if (refusal != null) {
             return refusal;
@@ -189,8 +194,9 @@ public final class SsdStore implements AutoCloseable {
         if (!write) {
             return table.readable(key) ? null : SsdOutcome.MISS;
         }
-        if (table.known(key)) {
-            return SsdOutcome.PRESENT;
+        SsdOutcome standing = table.known(key) ? engine.committer().standing(key, ticket) : null;
+        if (standing != null) {
+            return standing;
         }
         return engine.writesPaused() ? SsdOutcome.PAUSED : null;
     }
@@ -209,15 +215,14 @@ public final class SsdStore implements AutoCloseable {
      * been begun is not stopped.
      */
     public boolean remove(BlockKey key) {
-        boolean known = table.known(key);
         int slot = table.remove(key);
-        if (slot != SlotTable.NONE) {
+        if (slot >= 0) {
             engine.committer().removed(slot);
         }
-        if (known) {
+        if (slot != SlotTable.NONE) {
             removed.increment();
         }
-        return known;
+        return slot != SlotTable.NONE;
     }
 
     /** Whether a record of {@code key} can be read. No I/O, no allocation. */

@@ -35,6 +35,13 @@ public class SsdTicket {
 
     long address;
 
+    /** Whether the record was there already, and only its commit is waited for. */
+    boolean joined;
+
+    /** Who waits for the same commit; of the committer's. */
+    @Nullable
+    SsdTicket next;
+
     /** Bytes of a read that is not verified; 0: the whole record. Set before the operation is started. */
     int peekBytes;
 
@@ -96,6 +103,7 @@ public class SsdTicket {
             busy = true;
             outcome = SsdOutcome.PENDING;
         }
+        joined = false;
         write = writes;
         key = name;
         address = memory;

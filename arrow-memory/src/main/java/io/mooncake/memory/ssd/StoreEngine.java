@@ -201,8 +201,9 @@ final class StoreEngine {
         BlockKey key = ticket.requireKey();
         int slot = table.begin(key);
         while (slot == SlotTable.NONE) {
-            if (table.known(key)) {
-                return SsdOutcome.PRESENT;
+            SsdOutcome standing = committer.standing(key, ticket);
+            if (standing != null) {
+                return standing == SsdOutcome.PENDING ? null : standing;
             }
             if (!segments.grow()) {
                 full.increment();
