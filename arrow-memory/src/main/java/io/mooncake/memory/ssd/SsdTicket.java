@@ -5,7 +5,10 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.BlockKey;
+import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One operation under way, and where its end is waited for. Made once and used for one operation after the other, so that the data plane
@@ -23,9 +26,16 @@ public class SsdTicket {
         SYNCED
     }
 
+    private static final Logger LOG = LoggerFactory.getLogger(SsdTicket.class);
+
     private final Until until;
     private volatile SsdOutcome outcome = SsdOutcome.PENDING;
     private volatile boolean busy;
+
+    /** Outcomes whose callback is to come, and whether a thread is at it: it calls those that come meanwhile. Guarded by this. */
+    private final ArrayDeque<SsdOutcome> untold = new ArrayDeque<>(2);
+
+    private boolean telling;
 
     // Set by the store under its queue's lock before the operation is seen by an I/O thread.
     boolean write;
@@ -85,8 +95,8 @@ public class SsdTicket {
     }
 
     /**
-     * Called once when an operation is over, by an I/O thread or by the one that asked; the ticket may be used again from within. Short, and
-     * throws nothing.
+     * Called once when an operation is over, by an I/O thread or by the one that asked; the ticket may be used again from within. Never within
+     * itself, and never twice at a time: what is over meanwhile is told afterwards, by the same thread. Short, and throws nothing.
      */
     protected void done(SsdOutcome how) {}
 
@@ -123,13 +133,29 @@ public class SsdTicket {
         Thread.interrupted();
     }
 
-    final SsdOutcome end(SsdOutcome how) {
+    final void end(SsdOutcome how) {
         synchronized (this) {
             outcome = how;
             busy = false;
+            untold.add(how);
             notifyAll();
+            if (telling) {
+                return;
+            }
+            telling = true;
         }
-        done(how);
-        return how;
+        for (SsdOutcome next = nextUntold(); next != null; next = nextUntold()) {
+            try {
+                done(next);
+            } catch (RuntimeException | Error e) {
+                LOG.error("the callback of an SSD ticket threw", e);
+            }
+        }
+    }
+
+    private synchronized @Nullable SsdOutcome nextUntold() {
+        SsdOutcome next = untold.poll();
+        telling = next != null;
+        return next;
     }
 }
