@@ -19,6 +19,7 @@ final class SegmentFiles implements AutoCloseable {
     private final SsdDevice device;
     private final SsdSettings settings;
     private final SlotTable table;
+    private final IoWatch watch;
     private final LongSupplier nanoClock;
     private final int segmentSlots;
     private final AtomicReferenceArray<SsdFile> files;
@@ -28,10 +29,17 @@ final class SegmentFiles implements AutoCloseable {
     private long retryAtNanos;
     private volatile String noRoom = "";
 
-    SegmentFiles(SsdDevice device, SsdSettings settings, int segmentSlots, SlotTable table, LongSupplier nanoClock) {
+    SegmentFiles(
+            SsdDevice device,
+            SsdSettings settings,
+            int segmentSlots,
+            SlotTable table,
+            IoWatch watch,
+            LongSupplier nanoClock) {
         this.device = device;
         this.settings = settings;
         this.table = table;
+        this.watch = watch;
         this.nanoClock = nanoClock;
         this.segmentSlots = segmentSlots;
         files = new AtomicReferenceArray<>((settings.slots() + segmentSlots - 1) / segmentSlots);
@@ -94,6 +102,7 @@ final class SegmentFiles implements AutoCloseable {
         int from = segment * segmentSlots;
         int slots = Math.min(settings.slots() - from, segmentSlots);
         long bytes = (long) slots * settings.recordBytes();
+        watch.begin(watch.growth());
         try {
             if (!device.hasRoom(bytes)) {
                 refuse("no room for " + bytes + " more bytes below " + settings.maxUsePercent()
@@ -104,6 +113,8 @@ final class SegmentFiles implements AutoCloseable {
         } catch (IOException e) {
             refuse(String.valueOf(e.getMessage()));
             return false;
+        } finally {
+            watch.end(watch.growth());
         }
         made++;
         refused = false;

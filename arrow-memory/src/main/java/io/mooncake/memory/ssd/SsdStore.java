@@ -94,11 +94,14 @@ public final class SsdStore implements AutoCloseable {
     static SsdStore open(SsdSettings settings, SsdDevice device, LongSupplier nanoClock, SsdChecks checks) {
         long start = System.nanoTime();
         SlotTable table = new SlotTable(settings.slots());
-        IndexJournal journal = new IndexJournal(device, settings, new SecureRandom().nextLong());
+        IoWatch watch = new IoWatch(settings.ioThreads(), nanoClock);
+        // Of this thread, then of the committer's alone.
+        IndexJournal journal = new IndexJournal(
+                new WatchedDevice(device, watch, watch.committer()), settings, new SecureRandom().nextLong());
         SegmentFiles segments = null;
         try {
             journal.recover(table);
-            segments = new SegmentFiles(device, settings, journal.segmentSlots(), table, nanoClock);
+            segments = new SegmentFiles(device, settings, journal.segmentSlots(), table, watch, nanoClock);
             segments.recover();
         } catch (IOException e) {
             throw failed(settings, journal, segments, e);
@@ -106,7 +109,7 @@ public final class SsdStore implements AutoCloseable {
             journal.close();
             throw e;
         }
-        StoreEngine engine = new StoreEngine(settings, table, journal, segments, nanoClock, checks);
+        StoreEngine engine = new StoreEngine(settings, table, journal, segments, watch, nanoClock, checks);
         SsdStore store = new SsdStore(settings, device, table, journal, segments, engine, System.nanoTime() - start);
         engine.start();
         LOG.info(

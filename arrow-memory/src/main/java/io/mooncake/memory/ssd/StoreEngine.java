@@ -59,6 +59,7 @@ final class StoreEngine {
             SlotTable table,
             IndexJournal journal,
             SegmentFiles segments,
+            IoWatch watch,
             LongSupplier nanoClock,
             SsdChecks checks) {
         this.settings = settings;
@@ -68,9 +69,9 @@ final class StoreEngine {
         this.checks = checks;
         queue = new IoQueue(settings.queueRecords());
         health = new DeviceHealth(settings, nanoClock);
-        watch = new IoWatch(settings.ioThreads() + 2, nanoClock);
+        this.watch = watch;
         committer = new Committer(table, journal, new CommitTarget(), settings, nanoClock);
-        scrubber = new Scrubber(settings, this, table, settings.ioThreads());
+        scrubber = new Scrubber(settings, this, table, watch.scrubber());
         generations = new AtomicLong(journal.maxGeneration());
         lastLogNanos = new AtomicLong(nanoClock.getAsLong() - LOG_NANOS);
     }
@@ -244,12 +245,11 @@ final class StoreEngine {
     private final class CommitTarget implements Committer.Segments {
         @Override
         public void sync(BitSet dirty) throws IOException {
-            int index = settings.ioThreads() + 1;
-            watch.begin(index);
+            watch.begin(watch.committer());
             try {
                 segments.sync(dirty);
             } finally {
-                watch.end(index);
+                watch.end(watch.committer());
             }
         }
 

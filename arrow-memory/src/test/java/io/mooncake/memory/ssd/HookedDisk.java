@@ -37,6 +37,7 @@ final class HookedDisk implements SsdDevice {
 
     @Override
     public SsdFile create(String name, long bytes) throws IOException {
+        hook.before("create", name, bytes);
         return new HookedFile(name, device.create(name, bytes));
     }
 
