@@ -271,6 +271,8 @@ final class SsdTierTest {
             }
             assertThat(tier.statistics().status().state()).isEqualTo(SsdStatus.State.DISABLED);
             await(() -> tier.statistics().blocks() == 0);
+            // Listeners hear of it one block after the other.
+            await(() -> held.keys.size() <= inMemory(pool).size());
             assertThat(held.keys).containsExactlyInAnyOrderElementsOf(inMemory(pool));
             int[] third = prompt(random, 5);
             assertThat(Pools.store(pool, Tenant.DEFAULT, third)).isEqualTo(5);
