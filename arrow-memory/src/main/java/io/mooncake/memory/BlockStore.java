@@ -3,10 +3,11 @@ package io.mooncake.memory;
 
 import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.BlockSlab;
-import io.mooncake.memory.block.EvictionOrder;
 import io.mooncake.memory.index.PrefixIndex;
 import io.mooncake.memory.index.PrefixIndex.Insert;
 import io.mooncake.memory.index.PrefixIndex.Removal;
+import io.mooncake.memory.policy.Candidates;
+import io.mooncake.memory.policy.EvictionPolicy;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,21 +20,31 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Slab, index, eviction order and events of one pool, kept in step.
+ * Slab, index, policy and events of one pool, kept in step.
  *
- * <p>Allocating a free slot, leasing and releasing take no lock. Publishing and evicting change index, order and event queue together under
+ * <p>Allocating a free slot, leasing and releasing take no lock. Publishing and evicting change index, policy and event queue together under
  * {@code change}; checksums are computed and listeners are called outside of it. The index holds the slot of each key. Between finding a
  * slot and leasing it, the block may have gone and another may have come: so the full key in the slot's header is compared <i>after</i> the
  * lease is taken, when it can't change any more.
+ *
+ * <p>The policy knows a block by the first word of its key. It chooses among leaves: a block that another cached one follows stays, so that no
+ * chain ever gets a hole from an eviction.
  */
 final class BlockStore {
+    /** No slot: the block is not worth one. */
+    static final int REFUSED = -2;
+
     final BlockLayout layout;
     final BlockSlab slab;
     final PrefixIndex index;
     final BlockEvents events = new BlockEvents();
     final LongSupplier nanoClock;
 
-    private final EvictionOrder order;
+    private final EvictionPolicy policy;
+    private final Candidates candidates;
+    /** Whether a block may be refused by the policy; not where another tier has room for what this one would refuse. */
+    private volatile boolean selective = true;
+
     private final boolean compareKeys;
     private final ReentrantLock change = new ReentrantLock();
     private final AtomicIntegerArray pins;
@@ -44,14 +55,22 @@ final class BlockStore {
     private final LongAdder stored = new LongAdder();
     private final LongAdder evicted = new LongAdder();
     private final LongAdder allocationFailures = new LongAdder();
+    private final LongAdder notAdmitted = new LongAdder();
 
-    BlockStore(BlockLayout layout, BlockSlab slab, PrefixIndex index, LongSupplier nanoClock, boolean compareKeys) {
+    BlockStore(
+            BlockLayout layout,
+            BlockSlab slab,
+            PrefixIndex index,
+            EvictionPolicy policy,
+            LongSupplier nanoClock,
+            boolean compareKeys) {
         this.layout = layout;
         this.slab = slab;
         this.index = index;
         this.nanoClock = nanoClock;
         this.compareKeys = compareKeys;
-        order = new EvictionOrder(slab);
+        this.policy = policy;
+        candidates = new SlabCandidates(slab, slot -> index.hasChildren(BlockDescriptor.key(header(slot))));
         pins = new AtomicIntegerArray(slab.slots());
         hits = new AtomicLongArray(slab.slots());
         tenants = new String[slab.slots()];
@@ -79,17 +98,21 @@ final class BlockStore {
 
     void release(int slot) {
         if (slab.release(slot)) {
-            order.released(slot);
+            policy.released(slot);
         }
     }
 
     void touch(int slot, long nanos) {
-        order.touch(slot, nanos);
+        policy.touch(slot, nanos);
+    }
+
+    void leaseEnded(int slot, long nanos) {
+        policy.leaseEnded(slot, nanos);
     }
 
     void hit(int slot, long nanos) {
         hits.getAndIncrement(slot);
-        order.touch(slot, nanos);
+        policy.touch(slot, nanos);
     }
 
     void pinned(int slot, int change) {
@@ -102,8 +125,43 @@ final class BlockStore {
 
     // ------------------------------------------------------------------------------------------------------- store
 
-    /** A slot to fill, evicting if none is free; {@link BlockSlab#NONE} when every block is leased. */
+    /** A slot to fill, evicting if none is free; {@link BlockSlab#NONE} when no block can go: every leaf is leased. */
     int allocate() {
+        return allocated(takeOrEvict());
+    }
+
+    /**
+     * The same for a block that may be left out.
+     *
+     * @param name of the block: the first word of its key
+     * @return {@link #REFUSED} when it is not worth the place of the one that would go
+     */
+    int allocateFor(long name) {
+        int slot = slab.allocate();
+        if (slot != BlockSlab.NONE || !selective) {
+            return allocated(slot == BlockSlab.NONE ? takeOrEvict() : slot);
+        }
+        change.lock();
+        try {
+            slot = slab.allocate();
+            if (slot == BlockSlab.NONE && !policy.admits(name, candidates)) {
+                notAdmitted.increment();
+                return REFUSED;
+            }
+            slot = slot == BlockSlab.NONE ? evict() : slot;
+        } finally {
+            change.unlock();
+        }
+        events.drain();
+        return allocated(slot);
+    }
+
+    /** From now on the policy refuses no block. */
+    void admitAll() {
+        selective = false;
+    }
+
+    private int takeOrEvict() {
         int slot = slab.allocate();
         if (slot == BlockSlab.NONE) {
             change.lock();
@@ -115,6 +173,10 @@ final class BlockStore {
             }
             events.drain();
         }
+        return slot;
+    }
+
+    private int allocated(int slot) {
         if (slot == BlockSlab.NONE) {
             allocationFailures.increment();
         } else {
@@ -125,14 +187,14 @@ final class BlockStore {
 
     /** Under the change lock. */
     private int evict() {
-        int slot = order.poll(candidate -> !index.hasChildren(BlockDescriptor.key(header(candidate))));
+        int slot = policy.evict(candidates);
         if (slot == BlockSlab.NONE) {
             return slot;
         }
         BlockKey key = BlockDescriptor.key(header(slot));
         Removal removal = index.take(key);
         if (removal.exposed() != PrefixIndex.ABSENT) {
-            order.add((int) removal.exposed());
+            policy.leaf((int) removal.exposed());
         }
         if (events.wanted()) {
             long generation = slab.generation(slot);
@@ -160,12 +222,19 @@ final class BlockStore {
     }
 
     /**
-     * Seals the filled {@code slot} and indexes it. When the key is there already, or no node is free, the slot goes back.
+     * What became of a filled slot.
+     *
+     * @param slot that has the block of the key, on which the caller holds one reference; {@link BlockSlab#NONE} when it is neither ADDED nor EXISTS
+     */
+    record Published(Insert outcome, int slot) {}
+
+    /**
+     * Seals the filled {@code slot} and indexes it. When the key is there already, or no node is free, the slot goes back. A block that is there
+     * already is leased under the lock: it may not go before the caller has it, who may be about to store what follows it.
      *
      * @param crcs of its layers
-     * @return ADDED: the caller holds one reference on {@code slot}; else it holds none
      */
-    Insert publish(
+    Published publish(
             int slot,
             int[] crcs,
             BlockKey key,
@@ -181,18 +250,20 @@ final class BlockStore {
         }
         BlockDescriptor.seal(header, layout);
         tenants[slot] = tenant;
-        order.touch(slot, nanoClock.getAsLong());
+        policy.touch(slot, nanoClock.getAsLong());
         Insert outcome;
+        int held = BlockSlab.NONE;
         change.lock();
         try {
             outcome = index.insert(parent, key, tokens, tokensOffset, slot);
-            if (outcome == Insert.ADDED) {
+            if (outcome == Insert.EXISTS) {
+                held = leaseByKey(key);
+            } else if (outcome == Insert.ADDED) {
+                held = slot;
                 // Sealed last, so that nobody can hold a slot that is not indexed and goes back; until here look-ups
                 // miss it.
                 slab.seal(slot);
-                if (!index.hasChildren(key)) {
-                    order.add(slot);
-                }
+                policy.stored(slot, key.word0(), depth == 0 ? key.word0() : parent.word0(), !index.hasChildren(key));
                 if (events.wanted()) {
                     StoredBlock block = describe(slot);
                     events.append(listener -> listener.onStored(block));
@@ -208,7 +279,7 @@ final class BlockStore {
             BlockDescriptor.retract(slab.headerAddress(slot));
             slab.free(slot);
         }
-        return outcome;
+        return new Published(outcome, held);
     }
 
     // ------------------------------------------------------------------------------------------------------- look
@@ -254,7 +325,7 @@ final class BlockStore {
                 "DRAM",
                 layout.payloadBytes(),
                 hits.get(slot),
-                Math.max(0, now - order.lastUse(slot)),
+                Math.max(0, now - policy.lastUse(slot)),
                 slab.references(slot),
                 pins.get(slot) > 0);
     }
@@ -269,5 +340,13 @@ final class BlockStore {
 
     long allocationFailures() {
         return allocationFailures.sum();
+    }
+
+    long notAdmitted() {
+        return notAdmitted.sum();
+    }
+
+    EvictionPolicy policy() {
+        return policy;
     }
 }

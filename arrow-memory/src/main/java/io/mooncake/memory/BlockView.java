@@ -8,7 +8,7 @@ package io.mooncake.memory;
  * @param tier where it lies, {@code DRAM} or {@code SSD}
  * @param bytes payload bytes
  * @param hits times it was leased by a look-up
- * @param lastAccessAgeNanos nanoseconds since it was last leased or stored
+ * @param lastAccessAgeNanos nanoseconds since it was last leased or stored, or since a lease on it ended, by the pool's policy
  * @param leases references held on it now, pins included
  * @param pinned whether at least one of them is a pin
  */

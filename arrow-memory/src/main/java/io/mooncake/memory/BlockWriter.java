@@ -22,7 +22,10 @@ public interface BlockWriter extends AutoCloseable {
     /** Index, in the prompt, of the block that {@link #next()} returns: its first token is {@code blockIndex() * blockTokens}. */
     int blockIndex();
 
-    /** Whether another full block follows and memory for it could be had (least recently used blocks give way, leased ones never). */
+    /**
+     * Whether another full block follows and memory for it could be had: the pool's policy says which block gives way, a leased one never. False for
+     * good once the policy has found a block not worth the place of another: nothing behind it is stored either.
+     */
     boolean hasNext();
 
     /**

@@ -36,6 +36,15 @@ public interface KvPool {
     PrefixLease acquire(int[] tokens, Deadline deadline);
 
     /**
+     * The same, with what else is known of the request.
+     *
+     * @param hints for the policy that decides which blocks stay
+     */
+    default PrefixLease acquire(int[] tokens, Deadline deadline, RequestHints hints) {
+        return acquire(tokens, deadline);
+    }
+
+    /**
      * Opens a writer for the full blocks of {@code tokens} behind the whole blocks of {@code prefix}. Blocks that are in the pool already
      * are written again only if the caller fills them; publishing an existing key keeps the existing block.
      *

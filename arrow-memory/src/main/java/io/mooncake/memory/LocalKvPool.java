@@ -8,6 +8,8 @@ import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
 import io.mooncake.memory.index.PrefixIndex;
+import io.mooncake.memory.policy.EvictionPolicy;
+import io.mooncake.memory.policy.Policies;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
@@ -35,6 +37,9 @@ import org.slf4j.LoggerFactory;
  * those on open handles is ILLEGAL_STATE.
  */
 public final class LocalKvPool implements KvPool, AutoCloseable {
+    /** Policy of pools that are not told another. */
+    public static final String DEFAULT_POLICY = "return-index";
+
     /** Longest prompt. */
     public static final int MAX_PROMPT_TOKENS = 1 << 21;
 
@@ -66,6 +71,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
             int vocabulary,
             BlockSlab slab,
             PrefixIndex index,
+            EvictionPolicy policy,
             LongSupplier nanoClock,
             SafetyChecks checks,
             Runnable whenQuiet) {
@@ -73,11 +79,17 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         this.identity = identity;
         this.vocabulary = vocabulary;
         this.checks = checks;
-        store = new BlockStore(BlockLayout.of(identity), slab, index, nanoClock, checks.keys());
+        store = new BlockStore(BlockLayout.of(identity), slab, index, policy, nanoClock, checks.keys());
         handles = new OpenHandles(name, Boolean.getBoolean("mooncake.leakDebug"), whenQuiet);
         for (MissReason reason : MissReason.values()) {
             misses.put(reason, new LongAdder());
         }
+    }
+
+    /** As {@link #create(String, KvIdentity, int, MemoryRegion, long, long, String)} with the policy {@value #DEFAULT_POLICY}. */
+    public static LocalKvPool create(
+            String name, KvIdentity identity, int vocabulary, MemoryRegion region, long offset, long bytes) {
+        return create(name, identity, vocabulary, region, offset, bytes, DEFAULT_POLICY);
     }
 
     /**
@@ -88,9 +100,16 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      * @param region stays mapped until the pool and all it handed out are closed
      * @param offset multiple of 4096
      * @param bytes at least {@link #blockStrideBytes}; what is left after whole blocks is not used
+     * @param policy one of {@link Policies#names()}: which block goes when another needs its place, and whether the other is worth it
      */
     public static LocalKvPool create(
-            String name, KvIdentity identity, int vocabulary, MemoryRegion region, long offset, long bytes) {
+            String name,
+            KvIdentity identity,
+            int vocabulary,
+            MemoryRegion region,
+            long offset,
+            long bytes,
+            String policy) {
         if (name.isEmpty() || name.length() > 128) {
             throw MooncakeException.invalid("pool name", name, "1..128 characters");
         }
@@ -112,6 +131,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
                     vocabulary,
                     slab,
                     index,
+                    Policies.byName(policy, slab.slots(), System::nanoTime),
                     System::nanoTime,
                     SafetyChecks.ALL,
                     () -> region.unclaim(offset));
@@ -150,6 +170,11 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         return vocabulary;
     }
 
+    /** Name of the policy that says which blocks stay. */
+    public String evictionPolicy() {
+        return store.policy().name();
+    }
+
     @Override
     public KvPool forTenant(Tenant tenant) {
         return new TenantView(this, tenant);
@@ -163,17 +188,32 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         return acquire(Tenant.DEFAULT, tokens);
     }
 
+    @Override
+    public PrefixLease acquire(int[] tokens, Deadline deadline, RequestHints hints) {
+        return acquire(Tenant.DEFAULT, tokens, hints);
+    }
+
     /** The longest local prefix of {@code tokens}. */
     public PrefixLease acquire(Tenant tenant, int[] tokens) {
-        try (LocalMatch match = match(tenant, tokens)) {
+        return acquire(tenant, tokens, RequestHints.NONE);
+    }
+
+    /** The same, with what else is known of the request. */
+    public PrefixLease acquire(Tenant tenant, int[] tokens, RequestHints hints) {
+        try (LocalMatch match = match(tenant, tokens, hints)) {
             return match.toLease(match.matchedTokens(), MissReason.NOT_CACHED);
         }
     }
 
     /** The longest local match, to be extended by fetched blocks and turned into a lease. */
     public LocalMatch match(Tenant tenant, int[] tokens) {
+        return match(tenant, tokens, RequestHints.NONE);
+    }
+
+    /** The same, with what else is known of the request. */
+    public LocalMatch match(Tenant tenant, int[] tokens, RequestHints hints) {
         checkTokens(tokens);
-        StoreMatch match = new StoreMatch(this, root(tenant), tokens);
+        StoreMatch match = new StoreMatch(this, root(tenant), tokens, hints);
         handles.open(match, StoreMatch.KIND);
         match.extendLocally();
         return match;
@@ -234,7 +274,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     /** An empty lease with reason LOOKUP_DISABLED, counted as such. */
     public PrefixLease withoutLookup(Tenant tenant) {
         BlockKey root = root(tenant);
-        LocalLease lease = new LocalLease(this, root, new int[0], root, 0, 0, MissReason.LOOKUP_DISABLED);
+        LocalLease lease = new LocalLease(this, root, new int[0], null, root, 0, 0, MissReason.LOOKUP_DISABLED);
         handles.open(lease, LocalLease.KIND);
         countLookup(0, 0, 0, MissReason.LOOKUP_DISABLED);
         return lease;
@@ -334,7 +374,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      * @param depth index in the chain
      * @param tokens its own tokens, {@code blockTokens} of them; copied
      * @param tenant whose block it is
-     * @return null when every block is leased
+     * @return null when every leaf is leased: the policy is not asked whether it is worth the place, since it is needed now
      */
     public @Nullable IncomingBlock beginIncoming(
             BlockKey key, BlockKey parent, int depth, int[] tokens, Tenant tenant) {
@@ -406,6 +446,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
                 store.stored(),
                 store.evicted(),
                 store.allocationFailures(),
+                store.notAdmitted(),
                 lookups.sum(),
                 requestedTokens.sum(),
                 localTokens.sum(),

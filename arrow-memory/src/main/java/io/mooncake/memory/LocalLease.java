@@ -3,8 +3,10 @@ package io.mooncake.memory;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.policy.Request;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.arrow.memory.ArrowBuf;
+import org.jspecify.annotations.Nullable;
 
 /** The lease of {@link LocalKvPool}: one reference on each of its slots until closed. */
 final class LocalLease implements PrefixLease {
@@ -14,17 +16,23 @@ final class LocalLease implements PrefixLease {
     private final BlockStore store;
     private final BlockKey root;
     private final int[] slots;
+    private final @Nullable Request request;
     private final BlockKey lastWholeKey;
     private final int matchedTokens;
     private final int localTokens;
     private final MissReason missReason;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** Takes over one reference on each slot, and one open handle. */
+    /**
+     * Takes over one reference on each slot, and one open handle.
+     *
+     * @param request what the policy was told of it; null: nothing
+     */
     LocalLease(
             LocalKvPool pool,
             BlockKey root,
             int[] slots,
+            @Nullable Request request,
             BlockKey lastWholeKey,
             int matchedTokens,
             int localTokens,
@@ -33,6 +41,7 @@ final class LocalLease implements PrefixLease {
         this.store = pool.store();
         this.root = root;
         this.slots = slots;
+        this.request = request;
         this.lastWholeKey = lastWholeKey;
         this.matchedTokens = matchedTokens;
         this.localTokens = localTokens;
@@ -79,6 +88,16 @@ final class LocalLease implements PrefixLease {
         return Math.min(blockTokens, matchedTokens - index * blockTokens);
     }
 
+    @Override
+    public void answered(int outputTokens) {
+        if (outputTokens < 0) {
+            throw MooncakeException.invalid("outputTokens", outputTokens, "at least 0");
+        }
+        if (request != null) {
+            store.policy().announce(request.afterEnd(outputTokens));
+        }
+    }
+
     private void checkIndex(int index) {
         if (index < 0 || index >= slots.length) {
             throw MooncakeException.invalid("block index", index, "0.." + (slots.length - 1));
@@ -116,7 +135,7 @@ final class LocalLease implements PrefixLease {
         if (closed.compareAndSet(false, true)) {
             long now = store.nanoClock.getAsLong();
             for (int slot : slots) {
-                store.touch(slot, now);
+                store.leaseEnded(slot, now);
                 store.release(slot);
             }
             pool.handles().close(this);

@@ -3,9 +3,9 @@ package io.mooncake.memory;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.BlockStore.Published;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
-import io.mooncake.memory.index.PrefixIndex.Insert;
 import java.util.Arrays;
 import org.apache.arrow.memory.ArrowBuf;
 
@@ -19,12 +19,21 @@ final class LocalWriter implements BlockWriter {
     private final int[] tokens;
     private final int blocks;
     private final ChainKeys keys = new ChainKeys();
+    /** Key of the last published block, or of the prefix. */
     private BlockKey parent;
     /** Index of the first pending block: those before it are published. */
     private int firstPending;
 
     private int[] pending = new int[4];
+    /** Keys of the pending blocks, and of the one that {@code reserved} is for. */
+    private BlockKey[] pendingKeys = new BlockKey[4];
+
     private int pendingCount;
+    /** How many of {@code pendingKeys} are made: the pending ones' and at most one more. */
+    private int keyed;
+
+    private boolean refused;
+    private boolean broken;
     private int reserved = BlockSlab.NONE;
     /** Published slots, leased until close: a chain longer than the pool must not evict its own beginning to store its end. */
     private int[] held = new int[4];
@@ -51,13 +60,29 @@ final class LocalWriter implements BlockWriter {
     @Override
     public boolean hasNext() {
         requireOpen();
-        if (blockIndex() >= blocks) {
+        if (blockIndex() >= blocks || broken) {
             return false;
         }
-        if (reserved == BlockSlab.NONE) {
-            reserved = store.allocate();
+        if (reserved == BlockSlab.NONE && !refused) {
+            reserved = reserve();
+            refused = reserved == BlockStore.REFUSED;
         }
-        return reserved != BlockSlab.NONE;
+        return reserved >= 0;
+    }
+
+    /** The policy knows a block by its key, so that is made before there is memory; a writer that waits for memory makes it once. */
+    private int reserve() {
+        if (pendingCount == pending.length) {
+            pending = Arrays.copyOf(pending, 2 * pendingCount);
+            pendingKeys = Arrays.copyOf(pendingKeys, 2 * pendingCount);
+        }
+        if (keyed == pendingCount) {
+            BlockKey before = pendingCount == 0 ? parent : pendingKeys[pendingCount - 1];
+            int blockTokens = store.layout.blockTokens();
+            pendingKeys[pendingCount] = keys.next(before, tokens, blockIndex() * blockTokens, blockTokens);
+            keyed++;
+        }
+        return store.allocateFor(pendingKeys[pendingCount].word0());
     }
 
     @Override
@@ -65,9 +90,6 @@ final class LocalWriter implements BlockWriter {
         if (!hasNext()) {
             throw new MooncakeException(
                     Code.ILLEGAL_STATE, "writer: no block " + blockIndex() + " (expected: hasNext() is true)");
-        }
-        if (pendingCount == pending.length) {
-            pending = Arrays.copyOf(pending, 2 * pendingCount);
         }
         int slot = reserved;
         reserved = BlockSlab.NONE;
@@ -79,39 +101,44 @@ final class LocalWriter implements BlockWriter {
     public int publish() {
         requireOpen();
         pool.handles().requireOpen();
-        int blockTokens = store.layout.blockTokens();
         int published = 0;
         int count = pendingCount;
+        BlockKey ahead = keyed > count ? pendingKeys[count] : null;
         pendingCount = 0;
-        for (int i = 0; i < count; i++, firstPending++) {
-            int offset = firstPending * blockTokens;
-            BlockKey key = keys.next(parent, tokens, offset, blockTokens);
+        for (int i = 0; i < count; i++) {
             int slot = pending[i];
-            Insert outcome =
-                    store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, tenant);
-            switch (outcome) {
-                case ADDED -> {
-                    hold(slot);
-                    published++;
-                }
-                case EXISTS -> {
-                    hold(store.leaseByKey(key));
-                    published++;
-                }
-                case FULL, CONFLICT -> {} // not stored; those behind it wait for it as orphans
+            if (broken) {
+                store.abandon(slot);
+            } else {
+                published += publish(slot, pendingKeys[i]);
             }
-            parent = key;
+            firstPending++;
+        }
+        keyed = 0;
+        if (ahead != null) {
+            pendingKeys[keyed++] = ahead;
         }
         return published;
     }
 
-    private void hold(int slot) {
-        if (slot != BlockSlab.NONE) {
-            if (heldCount == held.length) {
-                held = Arrays.copyOf(held, 2 * heldCount);
-            }
-            held[heldCount++] = slot;
+    private int publish(int slot, BlockKey key) {
+        int offset = firstPending * store.layout.blockTokens();
+        Published made = store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, tenant);
+        parent = key;
+        if (made.slot() == BlockSlab.NONE) {
+            // Not stored: what comes behind would have a hole before it.
+            broken = true;
+            return 0;
         }
+        hold(made.slot());
+        return 1;
+    }
+
+    private void hold(int slot) {
+        if (heldCount == held.length) {
+            held = Arrays.copyOf(held, 2 * heldCount);
+        }
+        held[heldCount++] = slot;
     }
 
     private void requireOpen() {
@@ -127,7 +154,7 @@ final class LocalWriter implements BlockWriter {
             for (int i = 0; i < pendingCount; i++) {
                 store.abandon(pending[i]);
             }
-            if (reserved != BlockSlab.NONE) {
+            if (reserved >= 0) {
                 store.abandon(reserved);
             }
             for (int i = 0; i < heldCount; i++) {

@@ -13,7 +13,8 @@ import java.util.Map;
  * @param strideBytes bytes one block takes with its header
  * @param stored blocks sealed
  * @param evicted blocks evicted
- * @param allocationFailures times no block could be had because all were leased
+ * @param allocationFailures times no block could be had because every leaf was leased
+ * @param notAdmitted times a block was not stored because the policy found it not worth another's place
  * @param lookups look-ups finished
  * @param requestedTokens tokens of their prompts
  * @param localTokens tokens reused from this node's memory
@@ -31,6 +32,7 @@ public record PoolStatistics(
         long stored,
         long evicted,
         long allocationFailures,
+        long notAdmitted,
         long lookups,
         long requestedTokens,
         long localTokens,

@@ -36,6 +36,14 @@ public interface PrefixLease extends AutoCloseable {
     /** Tokens of block {@code index} that are matched: the block size but for the last block of a partial match. */
     int blockTokens(int index);
 
+    /**
+     * Tells how long the answer to the prompt became: the pool's policy learns from it how soon prompts like this one come back. Once, also
+     * after close; not needed for anything to be found.
+     *
+     * @param outputTokens at least 0
+     */
+    default void answered(int outputTokens) {}
+
     @Override
     void close();
 }

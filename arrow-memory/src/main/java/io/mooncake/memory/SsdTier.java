@@ -117,6 +117,8 @@ public final class SsdTier implements AutoCloseable {
             int queueBlocks,
             List<BlockListener> listeners) {
         SsdTier tier = new SsdTier(pool, ssd, admission, queueBlocks, listeners);
+        // What memory refused would never get to the SSD, which has room for it.
+        pool.store().admitAll();
         pool.addListener(tier.catalog);
         pool.forEachBlock(tier.catalog::onStored);
         tier.writer.start();

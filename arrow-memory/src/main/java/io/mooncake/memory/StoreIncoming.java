@@ -3,9 +3,9 @@ package io.mooncake.memory;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.BlockStore.Published;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
-import io.mooncake.memory.index.PrefixIndex.Insert;
 import java.util.Arrays;
 
 /** The incoming block of {@link LocalKvPool}: a slot in state filling until commit, a reference on the key's block until close. */
@@ -78,14 +78,14 @@ final class StoreIncoming implements IncomingBlock {
         if (pool.checks().checksums() && !Arrays.equals(crcs, layerChecksums)) {
             return dropAs(Outcome.WRONG_CHECKSUM);
         }
-        Insert outcome = store.publish(slot, crcs, key, parent, depth, tokens, 0, tenant);
-        return switch (outcome) {
+        Published made = store.publish(slot, crcs, key, parent, depth, tokens, 0, tenant);
+        return switch (made.outcome()) {
             case ADDED -> {
                 state = State.LEASED;
                 yield Outcome.STORED;
             }
             case EXISTS -> {
-                slot = store.leaseByKey(key);
+                slot = made.slot();
                 state = slot == BlockSlab.NONE ? State.EMPTY : State.LEASED;
                 yield Outcome.KEPT_EXISTING;
             }

@@ -5,7 +5,9 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.index.IndexMatch;
+import io.mooncake.memory.policy.Request;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The match of {@link LocalKvPool}. Invariant: each of {@code slots[0..whole)} is leased once, and so is {@code partialSlot} when there is
@@ -18,20 +20,25 @@ final class StoreMatch implements LocalMatch {
     private final BlockStore store;
     private final BlockKey root;
     private final int[] tokens;
+    private final RequestHints hints;
     private final int reusable;
     private final IndexMatch found = new IndexMatch();
     private int[] slots = new int[16];
+    /** First words of the keys of {@code slots[0..whole)}. */
+    private long[] names = new long[16];
+
     private int whole;
     private BlockKey lastKey;
     private int partialSlot = BlockSlab.NONE;
     private int partialTokens;
     private boolean ended;
 
-    StoreMatch(LocalKvPool pool, BlockKey root, int[] tokens) {
+    StoreMatch(LocalKvPool pool, BlockKey root, int[] tokens, RequestHints hints) {
         this.pool = pool;
         this.store = pool.store();
         this.root = root;
         this.tokens = tokens;
+        this.hints = hints;
         this.reusable = pool.reusableTokens(tokens.length);
         this.lastKey = root;
     }
@@ -82,7 +89,9 @@ final class StoreMatch implements LocalMatch {
         dropPartial();
         if (whole == slots.length) {
             slots = Arrays.copyOf(slots, 2 * whole);
+            names = Arrays.copyOf(names, 2 * whole);
         }
+        names[whole] = key.word0();
         slots[whole++] = slot;
         lastKey = key;
     }
@@ -114,9 +123,21 @@ final class StoreMatch implements LocalMatch {
         }
         MissReason counted = complete() ? MissReason.NONE : reason;
         pool.countLookup(tokens.length, localTokens, matched - localTokens, counted);
-        LocalLease lease = new LocalLease(pool, root, held, lastKey, matched, localTokens, counted);
+        LocalLease lease = new LocalLease(pool, root, held, announce(), lastKey, matched, localTokens, counted);
         pool.handles().move(this, lease, LocalLease.KIND);
         return lease;
+    }
+
+    /** Tells the policy of the request, where it learns from requests; names of blocks that are not here take a hash each. */
+    private @Nullable Request announce() {
+        if (!store.policy().learns()) {
+            return null;
+        }
+        // A prompt longer than the pool can't be kept whole, and its end needs no name.
+        long[] blocks = PromptNames.of(names, whole, lastKey, tokens, store.layout.blockTokens(), store.slab.slots());
+        Request request = new Request(blocks, false, tokens.length, Request.UNKNOWN, hints.turn(), hints.blockCost());
+        store.policy().announce(request);
+        return request;
     }
 
     private void requireOpen() {

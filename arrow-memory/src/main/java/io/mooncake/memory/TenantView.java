@@ -34,8 +34,13 @@ class TenantView implements KvPool {
     }
 
     @Override
-    public PrefixLease acquire(int[] tokens, Deadline deadline) {
-        return pool.acquire(tenant, tokens);
+    public final PrefixLease acquire(int[] tokens, Deadline deadline) {
+        return acquire(tokens, deadline, RequestHints.NONE);
+    }
+
+    @Override
+    public PrefixLease acquire(int[] tokens, Deadline deadline, RequestHints hints) {
+        return pool.acquire(tenant, tokens, hints);
     }
 
     @Override

@@ -18,8 +18,8 @@ final class TieredKvPool extends TenantView {
     }
 
     @Override
-    public PrefixLease acquire(int[] tokens, Deadline deadline) {
-        try (LocalMatch match = pool.match(tenant, tokens)) {
+    public PrefixLease acquire(int[] tokens, Deadline deadline, RequestHints hints) {
+        try (LocalMatch match = pool.match(tenant, tokens, hints)) {
             MissReason reason = match.complete()
                     ? MissReason.NONE
                     : tier.extend(match, tenant, pool.chain(tenant, tokens), deadline);

@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.index.PrefixIndex;
+import io.mooncake.memory.policy.Policies;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -39,6 +40,7 @@ class CloseRaceTest {
                 VOCABULARY,
                 slab,
                 index,
+                Policies.lru(slab.slots()),
                 () -> {
                     onClock.getAndSet(NOTHING).run();
                     return System.nanoTime();

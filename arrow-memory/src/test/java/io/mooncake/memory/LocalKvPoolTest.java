@@ -240,29 +240,33 @@ class LocalKvPoolTest {
     }
 
     @Test
-    void evict_onlyInnerBlockIsFree_goesAndReturnsToItsPlace() {
+    void evict_onlyInnerBlockIsFree_staysUntilItsLeafIsReleased() {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 2)) {
             int[] prompt = tokens(random, 2 * BLOCK_TOKENS + 1);
             store(pool, Tenant.DEFAULT, prompt);
             List<BlockKey> chain = pool.chain(Tenant.DEFAULT, prompt);
             int[] other = tokens(random, BLOCK_TOKENS + 1);
             try (PinnedBlock leaf = pool.pin(chain.get(1))) {
-                assertThat(store(pool, Tenant.DEFAULT, other)).isEqualTo(1);
-                assertThat(pool.contains(chain.get(0))).isFalse();
-                assertThat(leaf.key()).isEqualTo(chain.get(1));
+                assertThat(store(pool, Tenant.DEFAULT, other)).as("no hole").isZero();
+                assertThat(pool.stats().allocationFailures()).isPositive();
+                assertThat(pool.beginIncoming(
+                                pool.chain(Tenant.DEFAULT, other).get(0),
+                                pool.root(Tenant.DEFAULT),
+                                0,
+                                Arrays.copyOf(other, BLOCK_TOKENS),
+                                Tenant.DEFAULT))
+                        .isNull();
                 assertThat(pool.verify(leaf)).isTrue();
-                try (PrefixLease hit = pool.acquire(prompt, soon())) {
-                    assertThat(hit.matchedTokens()).isZero();
-                }
-                try (PrefixLease none = pool.withoutLookup();
-                        BlockWriter writer = pool.extend(none, prompt)) {
-                    Pools.fill(writer.next(), pool.layout(), "default", chain.get(0));
-                    assertThat(writer.publish()).isEqualTo(1);
-                }
                 try (PrefixLease hit = pool.acquire(prompt, soon())) {
                     assertThat(hit.matchedTokens()).isEqualTo(2 * BLOCK_TOKENS);
                 }
             }
+            assertThat(store(pool, Tenant.DEFAULT, other)).isEqualTo(1);
+            assertThat(pool.contains(chain.get(0))).isTrue();
+            assertThat(pool.contains(chain.get(1))).isFalse();
+            assertThat(store(pool, Tenant.DEFAULT, prompt))
+                    .as("one place, and its parent is held")
+                    .isEqualTo(1);
         }
     }
 

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.memory.IncomingBlock.Outcome;
 import io.mooncake.memory.block.BlockDescriptor;
+import io.mooncake.memory.policy.Policies;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.ByteBuffer;
@@ -20,14 +21,17 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Threads acquire, extend, pin, fetch and so evict in a pool far too small for what they want. Every byte says whose it is, so a wrong one
- * is seen; a listener keeps its own idea of the pool's contents from the events; at the end everything is free.
+ * is seen; a listener keeps its own idea of the pool's contents from the events, in which no chain may have a hole; at the end everything is
+ * free.
  */
 class PoolStressTest {
     private static final int THREADS = 4;
@@ -41,9 +45,22 @@ class PoolStressTest {
     @ParameterizedTest
     @EnumSource(ReuseMode.class)
     void pool_concurrentUse_servesNoWrongByteAndEndsFree(ReuseMode mode) throws Exception {
-        SplittableRandom random = Seeds.random("pool_concurrentUse " + mode);
-        long nanos = Seeds.count(2, 60) * 1_000_000_000L;
-        try (LocalKvPool pool = pool(identity(mode), BLOCKS)) {
+        play(mode, "lru", Seeds.count(2, 60) * 1_000_000_000L);
+    }
+
+    @ParameterizedTest
+    @MethodSource("policies")
+    void pool_anyPolicy_servesNoWrongByteAndLeavesNoHole(String policy) throws Exception {
+        play(ReuseMode.FAST, policy, Seeds.count(500, 30_000) * 1_000_000L);
+    }
+
+    static Stream<String> policies() {
+        return Policies.names().stream();
+    }
+
+    private void play(ReuseMode mode, String policy, long nanos) throws Exception {
+        SplittableRandom random = Seeds.random("pool_concurrentUse " + mode + " " + policy);
+        try (LocalKvPool pool = pool(identity(mode), BLOCKS, policy)) {
             Mirror mirror = new Mirror();
             pool.addListener(mirror);
             List<Thread> threads = new ArrayList<>();
@@ -65,7 +82,8 @@ class PoolStressTest {
             assertThat(failures).isEmpty();
             assertThat(mirror.failures).isEmpty();
             PoolStatistics stats = pool.stats();
-            System.out.println("pool_concurrentUse " + mode + ": " + stats + ", bytes checked " + bytesChecked);
+            System.out.println(
+                    "pool_concurrentUse " + mode + " " + policy + ": " + stats + ", bytes checked " + bytesChecked);
             assertThat(stats.openLeases()).isZero();
             assertThat(stats.blocks() + stats.freeBlocks()).isEqualTo(BLOCKS);
             assertThat(stats.stored() - stats.evicted()).isEqualTo(stats.blocks());
@@ -80,6 +98,7 @@ class PoolStressTest {
 
     /** Nothing is stuck: a single user can have every block. */
     private static void fillAlone(LocalKvPool pool) {
+        pool.store().admitAll();
         int[] all = new int[BLOCKS * BLOCK_TOKENS];
         Arrays.fill(all, Pools.VOCABULARY - 1);
         assertThat(Pools.store(pool, Tenant.DEFAULT, all)).isEqualTo(BLOCKS);
@@ -209,10 +228,17 @@ class PoolStressTest {
     /** What the events say is in the pool. Called by one thread at a time. */
     private static final class Mirror implements BlockListener {
         final Map<BlockKey, Long> blocks = new HashMap<>();
+        final Map<BlockKey, BlockKey> parents = new HashMap<>();
+        final Map<BlockKey, Integer> followers = new HashMap<>();
         final List<String> failures = new ArrayList<>();
 
         @Override
         public void onStored(StoredBlock block) {
+            if (block.depth() > 0 && !blocks.containsKey(block.parent())) {
+                failures.add("hole before " + block.key());
+            }
+            parents.put(block.key(), block.parent());
+            followers.merge(block.parent(), 1, Integer::sum);
             if (blocks.put(block.key(), block.generation()) != null) {
                 failures.add("stored twice: " + block.key());
             }
@@ -220,6 +246,10 @@ class PoolStressTest {
 
         @Override
         public void onRemoved(BlockKey key, long generation) {
+            if (followers.getOrDefault(key, 0) > 0) {
+                failures.add("hole at " + key);
+            }
+            followers.merge(parents.remove(key), -1, Integer::sum);
             Long had = blocks.remove(key);
             if (had == null || had != generation) {
                 failures.add("removed " + generation + ", was " + had);

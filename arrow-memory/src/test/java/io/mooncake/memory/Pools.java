@@ -6,7 +6,9 @@ import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.SlabAccess;
 import io.mooncake.memory.index.IndexAccess;
 import io.mooncake.memory.index.PrefixIndex;
+import io.mooncake.memory.policy.Policies;
 import java.util.SplittableRandom;
+import java.util.function.LongSupplier;
 import org.apache.arrow.memory.ArrowBuf;
 
 /** Small pools for tests, and blocks that say what they are in every byte. */
@@ -38,12 +40,34 @@ public final class Pools {
                 0);
     }
 
-    /** A pool of {@code blocks} blocks in a region of its own, which goes with the pool. */
+    /** A pool of {@code blocks} blocks in a region of its own, which goes with the pool; the least recently used leaf goes first. */
     public static LocalKvPool pool(KvIdentity identity, int blocks) {
+        return pool(identity, blocks, "lru");
+    }
+
+    /** The same under another policy. */
+    public static LocalKvPool pool(KvIdentity identity, int blocks, String policy) {
         long bytes = blocks * LocalKvPool.blockStrideBytes(identity);
         try (MemoryRegion region = MemoryRegion.allocate(bytes)) {
-            return LocalKvPool.create("test", identity, VOCABULARY, region, 0, bytes);
+            return LocalKvPool.create("test", identity, VOCABULARY, region, 0, bytes, policy);
         }
+    }
+
+    /** The same with a clock, for tests that say when. */
+    static LocalKvPool pool(KvIdentity identity, int blocks, String policy, LongSupplier clock) {
+        long bytes = blocks * LocalKvPool.blockStrideBytes(identity);
+        MemoryRegion region = MemoryRegion.allocate(bytes);
+        BlockSlab slab = new BlockSlab(region.address(), 0, bytes, BlockLayout.of(identity));
+        return new LocalKvPool(
+                "test",
+                identity,
+                VOCABULARY,
+                slab,
+                new PrefixIndex(identity.blockTokens(), LocalKvPool.maxNodes(slab)),
+                Policies.byName(policy, blocks, clock),
+                clock,
+                SafetyChecks.ALL,
+                region::close);
     }
 
     /** The same with checks that may be off and hashes that may be short. */
@@ -60,7 +84,16 @@ public final class Pools {
         BlockSlab slab = SlabAccess.slab(region.address(), 0, bytes, layout, generations);
         PrefixIndex index =
                 IndexAccess.index(layout.blockTokens(), LocalKvPool.maxNodes(slab), hashMask, compareInFull);
-        return new LocalKvPool("test", identity, VOCABULARY, slab, index, System::nanoTime, checks, region::close);
+        return new LocalKvPool(
+                "test",
+                identity,
+                VOCABULARY,
+                slab,
+                index,
+                Policies.lru(slab.slots()),
+                System::nanoTime,
+                checks,
+                region::close);
     }
 
     public static int[] tokens(SplittableRandom random, int count) {

@@ -232,6 +232,7 @@ public final class ChatEngine implements AutoCloseable {
             }
             long decodeStart = System.nanoTime();
             Generation.Finish finish = decode(sequence);
+            lease.answered(count);
             long decoded = System.nanoTime();
             if (request.store() && !exact) {
                 // The last token has no keys and values yet.

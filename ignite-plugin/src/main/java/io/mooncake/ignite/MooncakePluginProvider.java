@@ -60,6 +60,12 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Which blocks leave memory for others: lru, lfu, gdsf, s3-fifo, arc, w-tinylfu or, the default, return-index. */
+    public MooncakePluginProvider setEvictionPolicy(@Nullable String evictionPolicy) {
+        options.evictionPolicy = evictionPolicy;
+        return this;
+    }
+
     /** Where blocks are kept on an SSD beyond memory, and over restarts; nowhere by default. */
     public MooncakePluginProvider setSsd(@Nullable SsdTier ssd) {
         options.ssd = ssd;

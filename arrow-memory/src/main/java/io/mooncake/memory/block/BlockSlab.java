@@ -141,11 +141,6 @@ public final class BlockSlab {
         return states.isReadable(slot);
     }
 
-    /** Whether the slot holds a sealed block that nobody leases, pins or moves. */
-    boolean isIdle(int slot) {
-        return states.isIdle(slot);
-    }
-
     /** References held on the slot now. */
     public int references(int slot) {
         return states.references(slot);

@@ -6,9 +6,6 @@ public interface Candidates {
     /** Whether {@code slot} holds a sealed block that no cached block follows. */
     boolean isLeaf(int slot);
 
-    /** Whether {@code slot} holds a sealed block. */
-    boolean isSealed(int slot);
-
     /** Leases and pins on the slot now. */
     int references(int slot);
 

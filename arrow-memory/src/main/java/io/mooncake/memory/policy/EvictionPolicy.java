@@ -7,7 +7,7 @@ package io.mooncake.memory.policy;
  * <p>Blocks are in slots 0..n-1 and have 64-bit names that outlive their slots: the first eight bytes of the chain key, say. Two blocks of
  * one name would be taken for one by the policy's statistics; no block is ever served by this name.
  *
- * <p>Chains stay whole: a block that another cached one follows (an inner block) goes only when every leaf is leased.
+ * <p>Chains stay whole: a block that another cached one follows (an inner block) never goes. While every leaf is leased, none does.
  *
  * <p>How a pool calls it:
  *
@@ -16,14 +16,14 @@ package io.mooncake.memory.policy;
  *   <li>a block is to be stored and no slot is free: if {@link #admits} its name, {@link #evict} until there is a slot; a block that is not
  *       admitted is not stored, nor is any block behind it;
  *   <li>it is sealed and indexed: {@link #stored}; its parent is found to be no leaf any more when its turn comes;
- *   <li>the last lease of a slot ends: {@link #released};
+ *   <li>a lease of a look-up ends: {@link #leaseEnded} for each block; the last one of a slot: {@link #released};
  *   <li>a removal leaves its parent without followers: {@link #leaf};
  *   <li>a block goes by other ways than {@link #evict}: {@link #removed};
  *   <li>between tiers: what {@link #evict} gives is demoted, and a block that was hit below is promoted if the policy above {@link #admits}
  *       it. {@link #score} and {@link #worth} compare the blocks of one policy.
  * </ol>
  *
- * <p>Threading: {@link #touch}, {@link #released}, {@link #announce} and {@link #lastUse} by any thread, without a lock; all else by one thread
+ * <p>Threading: {@link #touch}, {@link #leaseEnded}, {@link #released}, {@link #announce}, {@link #learns} and {@link #lastUse} by any thread, without a lock; all else by one thread
  * at a time, under the lock under which the pool publishes and evicts. Nothing is allocated for a block. Memory is bounded by the number of
  * slots.
  *
@@ -42,7 +42,10 @@ public interface EvictionPolicy {
     /** Notes a use of the block in {@code slot} at {@code nanos} of the pool's monotonic clock. */
     void touch(int slot, long nanos);
 
-    /** The last use that {@link #touch} noted. */
+    /** Notes that a use which {@link #touch} has noted lasted until {@code nanos}; the block is still leased. No further use. */
+    void leaseEnded(int slot, long nanos);
+
+    /** The last use that was noted. */
     long lastUse(int slot);
 
     /**
@@ -51,13 +54,19 @@ public interface EvictionPolicy {
      */
     void released(int slot);
 
+    /** Whether it learns from {@link #announce}: who must compute something for it asks before. */
+    boolean learns();
+
     /** Tells what is known about a request; policies that don't learn from it ignore it. When too many wait to be heard, some are lost. */
     void announce(Request request);
 
     // ------------------------------------------------------------------------------------------------------- change
     // lock
 
-    /** Whether a block named {@code block} is worth the place of the one that would go. Takes nothing from {@code candidates}. */
+    /**
+     * Whether a block named {@code block} is worth the place of the one that would go; true where none can go. Takes nothing from {@code
+     * candidates}.
+     */
     boolean admits(long block, Candidates candidates);
 
     /**
@@ -76,7 +85,7 @@ public interface EvictionPolicy {
     /**
      * Chooses the block that goes, by {@link Candidates#startEviction}, and forgets that it is in the slot.
      *
-     * @return the slot, or {@link #NONE} when every block is leased
+     * @return the slot, or {@link #NONE} when every leaf is leased
      */
     int evict(Candidates candidates);
 

@@ -37,8 +37,6 @@ abstract class LeafPolicy implements EvictionPolicy {
     private static final int RETURNED = 3;
     private static final int MAX_WAITING = 4096;
     private static final int LEAST_WAITING_BLOCKS = 1 << 16;
-    /** Inner blocks that can't go, for another reason than a lease, in one evict: each costs a look at every slot. */
-    private static final int MAX_INNER_TRIED = 16;
 
     private final String name;
     private final int slots;
@@ -58,7 +56,8 @@ abstract class LeafPolicy implements EvictionPolicy {
 
     private int setAsideCount;
 
-    private record Waiting(Request request, @Nullable Waiting before) {}
+    private record Waiting(
+            Request request, long nanos, @Nullable Waiting before) {}
 
     /**
      * @param hearsUses whether {@link #onUse} is wanted; if not, the time of the last use must do
@@ -86,8 +85,13 @@ abstract class LeafPolicy implements EvictionPolicy {
     /** The block in {@code slot} was used {@code count} times since it was last heard of. */
     abstract void onUse(int slot, int count);
 
-    /** A request was announced. */
-    void onRequest(Request request) {}
+    /** A request was announced at {@code nanos}. */
+    void onRequest(Request request, long nanos) {}
+
+    /** The time now, for what is announced; only asked of policies that hear requests. */
+    long nanos() {
+        return 0;
+    }
 
     /** The block in {@code slot} goes; it is not queued any more. */
     abstract void onGone(int slot, boolean evicted);
@@ -122,6 +126,16 @@ abstract class LeafPolicy implements EvictionPolicy {
     }
 
     @Override
+    public void leaseEnded(int slot, long nanos) {
+        lastUse.setOpaque(slot, nanos);
+    }
+
+    @Override
+    public final boolean learns() {
+        return hearsRequests;
+    }
+
+    @Override
     public final long lastUse(int slot) {
         return lastUse.getOpaque(slot);
     }
@@ -146,10 +160,12 @@ abstract class LeafPolicy implements EvictionPolicy {
             unannounce(request);
             return;
         }
+        // It may be heard much later: when the next block is stored.
+        long now = nanos();
         Waiting before;
         do {
             before = announced.get();
-        } while (!announced.compareAndSet(before, new Waiting(request, before)));
+        } while (!announced.compareAndSet(before, new Waiting(request, now, before)));
     }
 
     private void unannounce(Request request) {
@@ -203,7 +219,6 @@ abstract class LeafPolicy implements EvictionPolicy {
         do {
             hear();
             int slot = evictLeaf(candidates);
-            slot = slot == NONE ? evictInner(candidates) : slot;
             if (slot != NONE) {
                 present[slot] = false;
                 onGone(slot, true);
@@ -259,53 +274,6 @@ abstract class LeafPolicy implements EvictionPolicy {
         }
     }
 
-    /** Every leaf is leased. What remains are inner blocks, whose leased followers are held by their keys alone. */
-    private int evictInner(Candidates candidates) {
-        int[] tried = new int[MAX_INNER_TRIED];
-        for (int count = 0; count < MAX_INNER_TRIED; count++) {
-            int oldest = oldestInner(candidates, tried, count);
-            if (oldest == NONE) {
-                return NONE;
-            }
-            boolean unparked = places.compareAndSet(oldest, PARKED, OUT);
-            if (places.get(oldest) == OUT && candidates.startEviction(oldest)) {
-                return oldest;
-            }
-            if (unparked && candidates.references(oldest) > 0) {
-                park(oldest, candidates); // leased again since
-            } else if (unparked) {
-                places.set(oldest, QUEUED);
-                setAside(oldest);
-            }
-            tried[count] = oldest;
-        }
-        return NONE;
-    }
-
-    private int oldestInner(Candidates candidates, int[] tried, int count) {
-        int oldest = NONE;
-        for (int slot = 0; slot < slots; slot++) {
-            int place = places.get(slot);
-            if ((place == OUT || place == PARKED)
-                    && candidates.isSealed(slot)
-                    && candidates.references(slot) == 0
-                    && (oldest == NONE || lastUse(slot) - lastUse(oldest) < 0)
-                    && !contains(tried, count, slot)) {
-                oldest = slot;
-            }
-        }
-        return oldest;
-    }
-
-    private static boolean contains(int[] tried, int count, int slot) {
-        for (int i = 0; i < count; i++) {
-            if (tried[i] == slot) {
-                return true;
-            }
-        }
-        return false;
-    }
-
     @Override
     public final void removed(int slot) {
         do {
@@ -350,16 +318,16 @@ abstract class LeafPolicy implements EvictionPolicy {
         }
         if (last.before == null) {
             unannounce(last.request);
-            onRequest(last.request);
+            onRequest(last.request, last.nanos);
             return;
         }
         Waiting first = null;
         for (Waiting one = last; one != null; one = one.before) {
-            first = new Waiting(one.request, first);
+            first = new Waiting(one.request, one.nanos, first);
         }
         for (Waiting one = first; one != null; one = one.before) {
             unannounce(one.request);
-            onRequest(one.request);
+            onRequest(one.request, one.nanos);
         }
     }
 }

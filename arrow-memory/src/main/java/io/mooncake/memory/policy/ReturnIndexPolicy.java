@@ -71,8 +71,17 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     // ------------------------------------------------------------------------------------------------------- requests
 
     @Override
-    void onRequest(Request request) {
-        long now = nowMillis();
+    long nanos() {
+        return nanoClock.getAsLong();
+    }
+
+    /** A lease's end is no return. */
+    @Override
+    public void leaseEnded(int slot, long nanos) {}
+
+    @Override
+    void onRequest(Request request, long nanos) {
+        long now = nanos / 1_000_000;
         stays.advance(now);
         long[] blocks = request.blocks();
         int most = Math.min(blocks.length, path.length);
@@ -84,7 +93,8 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
         int continued = continued(known);
         int turn =
                 request.turn() != Request.UNKNOWN ? request.turn() : continued == NONE ? 0 : stays.turn(continued) + 1;
-        double gapSeconds = continued == NONE ? Request.UNKNOWN : (now - stays.beginMillis(continued)) * 1e-3;
+        double gapSeconds =
+                continued == NONE ? Request.UNKNOWN : Math.max(0, now - stays.beginMillis(continued)) * 1e-3;
         long conversation = continued == NONE ? ++lastConversation : stays.conversation(continued);
         for (int i = 0; i < known; i++) {
             int stay = seen.stay(path[i]);
@@ -216,15 +226,33 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
             node = NONE; // another slot has a block of that name: this one is a stranger
         }
         if (node != NONE && seen.stay(node) == NONE) {
-            int stay = stays.begin(nowMillis(), BlockClass.BODY, Traits.NONE, 1);
-            stays.describe(stay, 0, ++lastConversation, 0, false);
-            move(node, stay);
+            beginUnannounced(node, parent == block ? NONE : seen.find(parent));
         }
         storedNanos[slot] = lastUse(slot);
         nodes[slot] = node;
         if (node != NONE) {
             seen.setSlot(node, slot);
         }
+    }
+
+    /** A block of no request: what was written behind a prompt, its answer, say, and waits for the same next turn. */
+    private void beginUnannounced(int node, int parent) {
+        int before = parent == NONE ? NONE : seen.stay(parent);
+        int stay;
+        if (before == NONE) {
+            stay = stays.begin(nowMillis(), BlockClass.BODY, Traits.NONE, 1);
+            stays.describe(stay, 0, ++lastConversation, 0, false);
+        } else {
+            stay = stays.begin(nowMillis(), BlockClass.BODY, stays.traits(before), stays.cost(before));
+            stays.describe(stay, stays.requestBlocks(before), stays.conversation(before), stays.turn(before), false);
+        }
+        move(node, stay);
+    }
+
+    /** For tests: the turn of the conversation that {@code block} was last used in, or {@link #NONE}. */
+    int turn(long block) {
+        int node = seen.find(block);
+        return node == NONE || seen.stay(node) == NONE ? NONE : stays.turn(seen.stay(node));
     }
 
     private int stayOf(int slot) {
@@ -287,7 +315,7 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     public boolean admits(long block, Candidates candidates) {
         hear();
         int victim = peek(candidates);
-        return victim != NONE && score(victim) <= worth(block);
+        return victim == NONE || score(victim) <= worth(block);
     }
 
     @Override

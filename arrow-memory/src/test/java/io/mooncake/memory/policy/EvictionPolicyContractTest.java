@@ -118,13 +118,14 @@ final class EvictionPolicyContractTest {
         assertThat(pool.evict()).isEqualTo(EvictionPolicy.NONE);
         pool.release(held.get(0));
         assertThat(pool.evict())
-                .as("the inner block, when every leaf is leased")
-                .isEqualTo(held.get(0));
+                .as("an inner block stays, also when every leaf is leased")
+                .isEqualTo(EvictionPolicy.NONE);
         pool.release(held.get(2));
         assertThat(pool.evict()).isEqualTo(held.get(2));
         assertThat(pool.evict()).isEqualTo(EvictionPolicy.NONE);
         pool.release(held.get(1));
         assertThat(pool.evict()).isEqualTo(held.get(1));
+        assertThat(pool.evict()).isEqualTo(held.get(0));
     }
 
     @ParameterizedTest

@@ -7,10 +7,11 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /** A pool of names: calls a policy as {@link EvictionPolicy} says, and holds each of its answers against what the pool knows. */
-final class ModelPool implements Candidates {
+public final class ModelPool implements Candidates {
     final EvictionPolicy policy;
     final Map<Long, Integer> slots = new HashMap<>();
     final AtomicIntegerArray references;
@@ -21,7 +22,7 @@ final class ModelPool implements Candidates {
     private final List<Integer> free = new ArrayList<>();
     private int evicting = EvictionPolicy.NONE;
 
-    ModelPool(EvictionPolicy policy, int blocks) {
+    public ModelPool(EvictionPolicy policy, int blocks) {
         this.policy = policy;
         references = new AtomicIntegerArray(blocks);
         names = new long[blocks];
@@ -35,6 +36,11 @@ final class ModelPool implements Candidates {
 
     /** Leases and touches the longest prefix of {@code chain} that is here; the slots. */
     List<Integer> acquire(long[] chain, long nanos) {
+        return acquire(chain, Request.of(chain), nanos);
+    }
+
+    /** The same, announcing {@code request}. */
+    public List<Integer> acquire(long[] chain, Request request, long nanos) {
         List<Integer> held = new ArrayList<>();
         for (long block : chain) {
             Integer slot = slots.get(block);
@@ -45,12 +51,12 @@ final class ModelPool implements Candidates {
             policy.touch(slot, nanos);
             held.add(slot);
         }
-        policy.announce(Request.of(chain));
+        policy.announce(request);
         return held;
     }
 
     /** Stores what of {@code chain} is not held yet, as far as the policy lets it; all of it is held then. */
-    void extend(long[] chain, List<Integer> held, long nanos) {
+    public void extend(long[] chain, List<Integer> held, long nanos) {
         while (held.size() < chain.length) {
             long block = chain[held.size()];
             int slot = free.isEmpty() ? evictFor(block) : free.remove(free.size() - 1);
@@ -69,19 +75,17 @@ final class ModelPool implements Candidates {
     /** One eviction, checked. */
     int evict() {
         boolean leafCanGo = false;
-        boolean anyCanGo = false;
         for (int slot : slots.values()) {
-            anyCanGo |= references.get(slot) == 0;
             leafCanGo |= references.get(slot) == 0 && followers[slot] == 0;
         }
         evicting = EvictionPolicy.NONE;
         int slot = policy.evict(this);
         assertThat(slot).isEqualTo(evicting);
-        assertThat(slot != EvictionPolicy.NONE).isEqualTo(anyCanGo);
+        assertThat(slot != EvictionPolicy.NONE).as("one goes while a leaf can").isEqualTo(leafCanGo);
         if (slot != EvictionPolicy.NONE) {
             assertThat(sealed[slot]).isTrue();
             assertThat(references.get(slot)).isZero();
-            assertThat(followers[slot] == 0).as("a leaf goes while one can").isEqualTo(leafCanGo);
+            assertThat(followers[slot]).as("chains stay whole").isZero();
             forget(slot);
         }
         return slot;
@@ -120,7 +124,7 @@ final class ModelPool implements Candidates {
         policy.stored(slot, block, parent, followers[slot] == 0);
     }
 
-    void release(List<Integer> held) {
+    public void release(List<Integer> held) {
         for (int slot : held) {
             release(slot);
         }
@@ -130,6 +134,18 @@ final class ModelPool implements Candidates {
         if (references.decrementAndGet(slot) == 0) {
             policy.released(slot);
         }
+    }
+
+    /** Notes the end of a look-up's lease. */
+    public void leaseEnded(List<Integer> held, long nanos) {
+        for (int slot : held) {
+            policy.leaseEnded(slot, nanos);
+        }
+    }
+
+    /** Names of the blocks that are here. */
+    public Set<Long> blocks() {
+        return slots.keySet();
     }
 
     long name(int slot) {
@@ -143,11 +159,6 @@ final class ModelPool implements Candidates {
     @Override
     public boolean isLeaf(int slot) {
         return sealed[slot] && followers[slot] == 0;
-    }
-
-    @Override
-    public boolean isSealed(int slot) {
-        return sealed[slot];
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.mooncake.memory.policy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
 
 import io.mooncake.base.MooncakeException;
 import java.util.Arrays;
@@ -34,6 +35,43 @@ final class ReturnIndexPolicyTest {
         pool.extend(blocks, held, clock.nanos);
         pool.release(held);
         return hits;
+    }
+
+    @Test
+    void stored_answerBehindThePrompt_countsToItsConversation() {
+        ReturnIndexPolicy policy = new ReturnIndexPolicy(16, clock);
+        long[] prompt = chain(1, 3);
+        policy.announce(Request.of(prompt).withTurn(4));
+        for (int i = 0; i < 3; i++) {
+            policy.touch(i, clock.nanos);
+            policy.stored(i, prompt[i], prompt[Math.max(0, i - 1)], true);
+        }
+        policy.touch(3, clock.nanos);
+        policy.stored(3, 1_003, 1_002, true); // an answer
+        assertThat(policy.turn(1_003)).isEqualTo(4);
+        clock.nanos += 60 * SECOND;
+        policy.announce(Request.of(chain(1, 6)));
+        policy.hear();
+        assertThat(policy.turn(1_000)).isEqualTo(5);
+        assertThat(policy.turn(1_005)).isEqualTo(5);
+    }
+
+    /** What is announced may be heard much later, when the next block is stored. */
+    @Test
+    void announce_heardLate_countsFromWhenItWasAnnounced() {
+        ReturnIndexPolicy late = new ReturnIndexPolicy(16, clock);
+        ReturnIndexPolicy soon = new ReturnIndexPolicy(16, clock);
+        for (int i = 0; i < 40; i++) {
+            clock.nanos += 30 * SECOND;
+            for (ReturnIndexPolicy policy : List.of(late, soon)) {
+                policy.announce(Request.of(chain(7, 4)));
+            }
+            soon.hear();
+        }
+        clock.nanos += SECOND;
+        late.hear();
+        soon.hear();
+        assertThat(late.worth(7_000)).isCloseTo(soon.worth(7_000), within(soon.worth(7_000) / 5));
     }
 
     /** Short answers are followed up after a minute, long ones never; there is room for a third of what comes in a minute. */

@@ -79,11 +79,6 @@ final class SharedPool implements Candidates {
     }
 
     @Override
-    public boolean isSealed(int slot) {
-        return words.get(slot) != GONE;
-    }
-
-    @Override
     public int references(int slot) {
         return Math.max(words.get(slot), 0);
     }

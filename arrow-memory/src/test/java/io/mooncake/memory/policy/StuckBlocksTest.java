@@ -25,12 +25,7 @@ final class StuckBlocksTest {
 
         @Override
         public boolean isLeaf(int slot) {
-            return isSealed(slot) && !inner.get(slot);
-        }
-
-        @Override
-        public boolean isSealed(int slot) {
-            return !gone.get(slot);
+            return !gone.get(slot) && !inner.get(slot);
         }
 
         @Override
@@ -85,16 +80,18 @@ final class StuckBlocksTest {
 
     @ParameterizedTest
     @MethodSource("policies")
-    void evict_innerBlockThatCannotGo_takesTheNext(String name) {
-        pool.inner.set(0, BLOCKS);
-        pool.stuck.set(0, 3);
+    void evict_innerBlocksBesideStuckLeaves_stay(String name) {
+        pool.inner.set(0, BLOCKS - 1);
+        pool.stuck.set(BLOCKS - 1);
         EvictionPolicy policy = full(name);
-        for (int i = 3; i < BLOCKS; i++) {
-            assertThat(policy.evict(pool)).isGreaterThanOrEqualTo(3);
-        }
         assertThat(policy.evict(pool)).isEqualTo(EvictionPolicy.NONE);
         pool.stuck.clear();
-        assertThat(policy.evict(pool)).isBetween(0, 2);
+        assertThat(policy.evict(pool)).isEqualTo(BLOCKS - 1);
+        assertThat(policy.evict(pool)).isEqualTo(EvictionPolicy.NONE);
+        pool.inner.clear(3);
+        policy.leaf(3);
+        assertThat(policy.evict(pool)).isEqualTo(3);
+        assertThat(policy.evict(pool)).isEqualTo(EvictionPolicy.NONE);
     }
 
     @Test

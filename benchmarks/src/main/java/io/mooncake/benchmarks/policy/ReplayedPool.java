@@ -103,11 +103,6 @@ final class ReplayedPool implements Candidates {
     }
 
     @Override
-    public boolean isSealed(int slot) {
-        return slot < used;
-    }
-
-    @Override
     public int references(int slot) {
         return leased[slot] ? 1 : 0;
     }

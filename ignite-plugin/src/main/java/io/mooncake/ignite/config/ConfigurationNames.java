@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.config;
 
+import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.policy.Policies;
 import java.lang.reflect.Method;
 import java.util.Collection;
 import java.util.List;
@@ -19,6 +21,8 @@ public final class ConfigurationNames {
             new Option("secret", "text", "none, required", "16..256 characters", false),
             new Option("role", "role", "STORE, on clients OBSERVER", "STORE, COMPUTE, OBSERVER", false),
             new Option("dram", "size", "none, required unless OBSERVER", "one block a pool .. free memory", false),
+            new Option(
+                    "evictionPolicy", "policy", LocalKvPool.DEFAULT_POLICY, String.join(", ", Policies.names()), false),
             new Option("ssd", "bean", "none", "none, or a bean io.mooncake.ignite.SsdTier", false),
             new Option("sharedMemory", "switch", "true where transferProtocol is auto or shm", "true, false", false),
             new Option("sharedMemoryDirectory", "directory", "/dev/shm", "in a memory file system", false),

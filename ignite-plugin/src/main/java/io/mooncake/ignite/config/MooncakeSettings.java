@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param role what this node does
  * @param secret the cluster's secret
  * @param dramBytes off-heap memory for blocks; 0 on observers
+ * @param evictionPolicy name of the policy that says which blocks stay in memory
  * @param ssd where blocks are kept on an SSD; null: nowhere
  * @param sharedMemory directory of the file through which nodes of this machine may map the memory; null where they may not
  * @param pools pools of this node, from beans and extensions
@@ -32,6 +33,7 @@ public record MooncakeSettings(
         Role role,
         String secret,
         long dramBytes,
+        String evictionPolicy,
         @Nullable SsdPlace ssd,
         @Nullable Path sharedMemory,
         List<PoolDefinition> pools,

@@ -5,6 +5,7 @@ import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.SsdTier;
+import io.mooncake.memory.LocalKvPool;
 import io.mooncake.transfer.ignite.EngineOptions;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 public final class PluginOptions extends EngineOptions {
     public @Nullable Role role;
     public @Nullable String dram;
+    public @Nullable String evictionPolicy = LocalKvPool.DEFAULT_POLICY;
     public @Nullable SsdTier ssd;
     public @Nullable Boolean sharedMemory;
     public @Nullable String sharedMemoryDirectory;

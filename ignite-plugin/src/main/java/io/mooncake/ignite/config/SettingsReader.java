@@ -8,6 +8,7 @@ import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.policy.Policies;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.TransferProtocol;
 import io.mooncake.transfer.ignite.EngineOptionsReader;
@@ -67,6 +68,7 @@ public final class SettingsReader {
         List<NodeExtension> extensions = extensions();
         List<PoolDefinition> pools = pools(extensions);
         long dram = dram(role, pools);
+        String policy = evictionPolicy();
         SsdPlace ssd =
                 options.ssd == null ? null : SsdPlace.read(options.ssd, role, ignite.getWorkDirectory(), pools, wrong);
         range("leaseMillis", options.leaseMillis, 100, 60_000);
@@ -87,6 +89,7 @@ public final class SettingsReader {
                 role,
                 secret,
                 dram,
+                policy,
                 ssd,
                 Objects.requireNonNullElseGet(options.sharedMemory, this::sharesByProtocol) ? directory : null,
                 pools,
@@ -319,6 +322,15 @@ public final class SettingsReader {
                     "less than the " + ByteSize.format(machineBytes) + " of this machine or container");
         }
         return bytes;
+    }
+
+    private String evictionPolicy() {
+        String named = options.evictionPolicy;
+        if (named == null || !Policies.names().contains(named)) {
+            refuse("evictionPolicy", String.valueOf(named), "one of " + String.join(", ", Policies.names()));
+            return LocalKvPool.DEFAULT_POLICY;
+        }
+        return named;
     }
 
     private MemoryPlan plan(long dram, List<NodeExtension> extensions) {

@@ -138,7 +138,8 @@ public final class NodeRuntime implements NodeServices {
     }
 
     private void startPools(TransferEngine engine, FeedService running, boolean announces) {
-        LocalPools pools = new LocalPools(settings.dramBytes(), settings.sharedMemory(), settings.pools());
+        LocalPools pools = new LocalPools(
+                settings.dramBytes(), settings.sharedMemory(), settings.evictionPolicy(), settings.pools());
         localPools = pools;
         SsdPlace ssd = settings.ssd();
         pools.listen(

@@ -12,6 +12,7 @@ import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.LocalMatch;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PrefixLease;
+import io.mooncake.memory.RequestHints;
 import io.mooncake.memory.SingleFlight;
 import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.Tenant;
@@ -104,7 +105,12 @@ public final class ClusterKvPool implements KvPool {
 
     @Override
     public PrefixLease acquire(int[] tokens, Deadline deadline) {
-        try (LocalMatch match = shared.local.match(tenant, tokens)) {
+        return acquire(tokens, deadline, RequestHints.NONE);
+    }
+
+    @Override
+    public PrefixLease acquire(int[] tokens, Deadline deadline, RequestHints hints) {
+        try (LocalMatch match = shared.local.match(tenant, tokens, hints)) {
             if (match.complete()) {
                 return match.toLease(match.matchedTokens(), MissReason.NONE);
             }

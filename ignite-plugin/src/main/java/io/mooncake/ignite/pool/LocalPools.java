@@ -56,9 +56,10 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
      *
      * @param dramBytes all of it
      * @param shared directory of a file through which nodes of this machine may map it for reading, where there is room; null: none may
+     * @param evictionPolicy of each pool: one of {@link io.mooncake.memory.policy.Policies#names()}
      * @param definitions at least one
      */
-    public LocalPools(long dramBytes, @Nullable Path shared, List<PoolDefinition> definitions) {
+    public LocalPools(long dramBytes, @Nullable Path shared, String evictionPolicy, List<PoolDefinition> definitions) {
         shareBytes = dramBytes / definitions.size() / MemoryRegion.PAGE_BYTES * MemoryRegion.PAGE_BYTES;
         region = allocate(shareBytes * definitions.size(), shared);
         try {
@@ -71,7 +72,8 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
                                 definition.vocabulary(),
                                 region,
                                 shareBytes * pools.size(),
-                                shareBytes));
+                                shareBytes,
+                                evictionPolicy));
             }
         } catch (RuntimeException e) {
             pools.values().forEach(LocalKvPool::close);

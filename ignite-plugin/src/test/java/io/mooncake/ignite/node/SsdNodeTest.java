@@ -35,6 +35,7 @@ class SsdNodeTest {
     private MooncakePluginProvider provider(TestGrid grid) {
         return patient(grid)
                 .setDram(SMALL)
+                .setEvictionPolicy("lru") // the tests say which prompt memory has lost by now
                 .setSsd(new SsdTier().setPath(folder.toString()).setCapacity("4MiB"));
     }
 

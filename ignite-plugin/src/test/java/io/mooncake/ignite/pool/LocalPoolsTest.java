@@ -30,9 +30,10 @@ class LocalPoolsTest {
     @Test
     void create_sharedInADirectory_liesThereUntilItCloses() throws IOException {
         assumeTrue(NativeBridge.available(), "native bridge");
-        try (LocalPools pools =
-                new LocalPools(1 << 20, folder, List.of(TestGrid.pool("tiny").toDefinition()))) {
+        try (LocalPools pools = new LocalPools(
+                1 << 20, folder, "lru", List.of(TestGrid.pool("tiny").toDefinition()))) {
             assertThat(pools.byName()).containsKey("tiny");
+            assertThat(pools.byName().get("tiny").evictionPolicy()).isEqualTo("lru");
             try (Stream<Path> files = Files.list(folder)) {
                 assertThat(files).singleElement().asString().endsWith(".mem");
             }
@@ -45,6 +46,7 @@ class LocalPoolsTest {
         try (LocalPools pools = new LocalPools(
                 1 << 20,
                 SharedFile.DEFAULT_FOLDER,
+                LocalKvPool.DEFAULT_POLICY,
                 List.of(TestGrid.pool("tiny").toDefinition()))) {
             LocalKvPool pool = pools.byName().get("tiny");
             int[] tokens = TestBlocks.prompt(1, 40);
