@@ -79,7 +79,7 @@ final class E2eBench implements Bench {
 
     private static ClusterOptions options(Settings settings, String mode) {
         return new ClusterOptions(
-                settings.model(), NODES, 1, "1GiB", "768m", mode, Home.folder("target/bench/logs"), 180_000);
+                settings.model(), NODES, 1, "1GiB", null, "768m", mode, Home.folder("target/bench/logs"), 180_000);
     }
 
     private static Exact exact(Settings settings, Terminal terminal) throws IOException, InterruptedException {

@@ -27,39 +27,56 @@ public final class NodeView {
     /**
      * A node's counters.
      *
-     * @param blocks blocks it holds
+     * @param blocks blocks in its memory
+     * @param capacityBlocks blocks that fit there
+     * @param ssdBlocks blocks on its SSD
+     * @param ssdLoads blocks brought up from there
      * @param bytesFetched bytes it fetched from peers
      * @param bytesServed bytes peers fetched from it
      */
-    public record Figures(long blocks, long bytesFetched, long bytesServed) {}
+    public record Figures(
+            long blocks, long capacityBlocks, long ssdBlocks, long ssdLoads, long bytesFetched, long bytesServed) {}
 
     /**
      * What a node knows of a prompt.
      *
-     * @param localTokens tokens it holds itself
-     * @param bestTokens most tokens that any one node holds, as far as it knows
+     * @param localTokens tokens it holds itself, in memory or on its SSD
+     * @param othersTokens most tokens that any one other node holds, as far as it knows
      */
-    public record Known(int localTokens, int bestTokens) {}
+    public record Known(int localTokens, int othersTokens) {
+        /** Most tokens that any one node holds. */
+        public int bestTokens() {
+            return Math.max(localTokens, othersTokens);
+        }
+    }
 
     /** Its counters now. */
     public Figures figures() {
         Map<String, Object> answer = service.statistics();
         return new Figures(
-                number(answer.get("blocks")), number(answer.get("bytesFetched")), number(answer.get("bytesServed")));
+                number(answer.get("blocks")),
+                number(answer.get("capacityBlocks")),
+                number(answer.get("ssdBlocks")),
+                number(answer.get("ssdLoads")),
+                number(answer.get("bytesFetched")),
+                number(answer.get("bytesServed")));
     }
 
     /** What it knows of {@code tokens} now. */
     public Known known(String pool, int[] tokens) {
         int local = 0;
-        int best = 0;
+        int others = 0;
         if (service.explain(pool, tokens).get("matches") instanceof Map<?, ?> matches) {
             for (Map.Entry<?, ?> match : matches.entrySet()) {
                 int matched = (int) number(match.getValue());
-                best = Math.max(best, matched);
-                local = id.toString().equals(match.getKey()) ? matched : local;
+                if (id.toString().equals(match.getKey())) {
+                    local = matched;
+                } else {
+                    others = Math.max(others, matched);
+                }
             }
         }
-        return new Known(local, best);
+        return new Known(local, others);
     }
 
     private static long number(@Nullable Object value) {

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.examples.cluster;
 
-import io.mooncake.examples.cli.Home;
+import io.mooncake.base.MooncakeException;
 import io.mooncake.examples.cli.Refusal;
 import io.mooncake.examples.node.RunningNode;
-import io.mooncake.examples.node.SpringFile;
 import io.mooncake.ignite.Mooncake;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
-import java.security.SecureRandom;
-import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.IntConsumer;
 import org.apache.ignite.Ignite;
 
@@ -33,14 +26,21 @@ public final class ProcessCluster implements AutoCloseable {
     /** Name of the model, and of its pool, in the demo's configuration. */
     public static final String MODEL = "smollm2";
 
-    private final List<NodeProcess> nodes;
+    private final NodeLauncher launcher;
+    private final CopyOnWriteArrayList<NodeProcess> nodes;
     private final RunningNode client;
     private final long readyMillis;
     private final Thread hook;
     private final Map<UUID, NodeView> views = new ConcurrentHashMap<>();
 
-    private ProcessCluster(List<NodeProcess> nodes, RunningNode client, long readyMillis, Thread hook) {
-        this.nodes = List.copyOf(nodes);
+    private ProcessCluster(
+            NodeLauncher launcher,
+            CopyOnWriteArrayList<NodeProcess> nodes,
+            RunningNode client,
+            long readyMillis,
+            Thread hook) {
+        this.launcher = launcher;
+        this.nodes = nodes;
         this.client = client;
         this.readyMillis = readyMillis;
         this.hook = hook;
@@ -56,61 +56,22 @@ public final class ProcessCluster implements AutoCloseable {
             throws IOException, InterruptedException {
         long begin = System.nanoTime();
         Files.createDirectories(options.logs());
-        int port = freePort();
-        String addresses = "127.0.0.1:" + port + ".." + (port + options.nodes() + 2);
-        String secret = HexFormat.of().formatHex(new SecureRandom().generateSeed(24));
-        List<NodeProcess> nodes = new ArrayList<>();
+        NodeLauncher launcher = NodeLauncher.of(options);
+        CopyOnWriteArrayList<NodeProcess> nodes = new CopyOnWriteArrayList<>();
         Thread hook = new Thread(() -> nodes.forEach(NodeProcess::terminate), "mooncake-stop-children");
         Runtime.getRuntime().addShutdownHook(hook);
         try {
             for (String name : options.names()) {
-                nodes.add(spawn(options, name, port, addresses, secret));
+                nodes.add(launcher.start(name));
             }
             awaitAll(nodes, options.readyMillis(), progress);
-            RunningNode client = startClient(options, port, addresses, secret);
-            awaitTopology(client.ignite(), options);
-            return new ProcessCluster(nodes, client, (System.nanoTime() - begin) / 1_000_000, hook);
+            RunningNode client = launcher.startClient();
+            awaitTopology(client.ignite(), options.nodes());
+            return new ProcessCluster(launcher, nodes, client, (System.nanoTime() - begin) / 1_000_000, hook);
         } catch (IOException | RuntimeException | InterruptedException e) {
             nodes.forEach(NodeProcess::kill);
             throw e;
         }
-    }
-
-    private static NodeProcess spawn(ClusterOptions options, String name, int port, String addresses, String secret)
-            throws IOException {
-        Map<String, String> properties = new TreeMap<>();
-        properties.put("logback.configurationFile", "logback-file.xml");
-        properties.put(
-                "mooncake.log.file", options.logs().resolve(name + ".log").toString());
-        properties.put("mooncake.node.name", name);
-        properties.put("mooncake.work", work(options, name));
-        properties.put("mooncake.discovery.port", Integer.toString(port));
-        properties.put("mooncake.discovery.addresses", addresses);
-        properties.put("mooncake.model", options.model().toUri().toString());
-        properties.put("mooncake.dram", options.dram());
-        properties.put("mooncake.threads", Integer.toString(options.threads()));
-        properties.put("mooncake.mode", options.mode());
-        List<String> arguments = List.of(
-                "node",
-                "--config",
-                Home.folder("examples/config/demo-node.xml").toString(),
-                "--name",
-                name,
-                "--stop-on-eof");
-        return NodeProcess.start(
-                name,
-                JavaCommand.of(options.heap(), properties, arguments),
-                // The secret is not on the command line, which every user of the host can read.
-                Map.of("MOONCAKE_SECRET", secret, "MOONCAKE_NODES_ON_HOST", Integer.toString(options.nodes())),
-                options.logs().resolve(name + ".log"));
-    }
-
-    private static String work(ClusterOptions options, String name) {
-        return options.logs()
-                .toAbsolutePath()
-                .resolveSibling("work")
-                .resolve(name)
-                .toString();
     }
 
     private static void awaitAll(List<NodeProcess> nodes, long millis, IntConsumer progress)
@@ -135,45 +96,41 @@ public final class ProcessCluster implements AutoCloseable {
         }
     }
 
-    private static RunningNode startClient(ClusterOptions options, int port, String addresses, String secret) {
-        System.setProperty("mooncake.node.name", "client");
-        System.setProperty("mooncake.work", work(options, "client"));
-        System.setProperty("mooncake.discovery.port", Integer.toString(port));
-        System.setProperty("mooncake.discovery.addresses", addresses);
-        System.setProperty("mooncake.secret", secret);
-        return RunningNode.start(SpringFile.read(Home.folder("examples/config/demo-client.xml")));
-    }
-
-    private static void awaitTopology(Ignite client, ClusterOptions options) throws InterruptedException {
+    private static void awaitTopology(Ignite client, int nodes) throws InterruptedException {
         long deadline = System.nanoTime() + 30_000_000_000L;
-        while (client.cluster().forServers().nodes().size() < options.nodes()
-                || Mooncake.of(client).storeNodes().size() < options.nodes()) {
+        while (client.cluster().forServers().nodes().size() < nodes
+                || Mooncake.of(client).storeNodes().size() < nodes) {
             if (System.nanoTime() > deadline) {
                 throw new Refusal("The client sees "
                         + client.cluster().forServers().nodes().size() + " nodes, "
                         + Mooncake.of(client).storeNodes().size() + " of them with pools (expected: "
-                        + options.nodes() + ")");
+                        + nodes + ")");
             }
             Thread.sleep(20);
         }
     }
 
-    /** A port that is free now, below the range that the system hands out by itself. */
-    private static int freePort() throws IOException {
-        for (int attempt = 0; attempt < 100; attempt++) {
-            int port = 20_000 + 20 * ThreadLocalRandom.current().nextInt(600);
-            try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getByName("127.0.0.1"))) {
-                return socket.getLocalPort();
-            } catch (IOException e) {
-                // Somebody has it: another one.
-            }
+    /**
+     * Starts a node that has ended once more, with its name, its folders and another log, and waits until it is in the cluster.
+     *
+     * @param node one of {@link #nodes()}; the new process takes its place there
+     * @throws Refusal with what it said when it did not start
+     */
+    public NodeProcess restart(NodeProcess node) throws IOException, InterruptedException {
+        int place = nodes.indexOf(node);
+        if (place < 0 || node.alive()) {
+            throw MooncakeException.invalid("node", node.name(), "a node of this cluster that has ended");
         }
-        throw new IOException("no free port in 20000..32000");
+        NodeProcess again = launcher.restart(node.name());
+        nodes.set(place, again);
+        again.awaitReady(launcher.options().readyMillis());
+        awaitTopology(client.ignite(), alive().size());
+        return again;
     }
 
     /** The nodes, in the order of their names, killed ones included. */
     public List<NodeProcess> nodes() {
-        return nodes;
+        return List.copyOf(nodes);
     }
 
     /** Nodes whose process runs. */

@@ -3,6 +3,8 @@ package io.mooncake.examples.demo;
 
 import io.mooncake.djl.Conversation;
 import io.mooncake.djl.gguf.GgufFile;
+import io.mooncake.djl.llama.LlamaConfig;
+import io.mooncake.djl.llama.LlamaGguf;
 import io.mooncake.djl.text.ChatMessage;
 import io.mooncake.djl.text.ChatTemplate;
 import io.mooncake.djl.text.Tokenizer;
@@ -12,11 +14,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The client's side of all conversations: their ledgers of token ids, one a conversation. It reads the model file's tokenizer and
- * template, not its weights.
+ * template and the model's shape, not its weights.
  *
  * <p>Threading: safe for several threads that serve different conversations.
  */
@@ -33,11 +34,12 @@ final class Conversations {
     private final Map<String, String> systemPrompts = new ConcurrentHashMap<>();
     private final Map<String, Conversation> conversations = new ConcurrentHashMap<>();
     private final Map<Integer, Conversation.Turn> turns = new ConcurrentHashMap<>();
-    private final AtomicLong bytesPerToken = new AtomicLong();
+    private final long bytesPerToken;
 
-    private Conversations(Tokenizer tokenizer, ChatTemplate template) {
+    private Conversations(Tokenizer tokenizer, ChatTemplate template, long bytesPerToken) {
         this.tokenizer = tokenizer;
         this.template = template;
+        this.bytesPerToken = bytesPerToken;
     }
 
     /**
@@ -48,8 +50,16 @@ final class Conversations {
     static Conversations open(Path model) {
         try (GgufFile file = GgufFile.open(model)) {
             Tokenizer tokenizer = Tokenizer.of(file.metadata());
-            return new Conversations(tokenizer, ChatTemplate.of(file.metadata(), tokenizer));
+            return new Conversations(
+                    tokenizer,
+                    ChatTemplate.of(file.metadata(), tokenizer),
+                    bytesPerToken(new LlamaGguf(file).config()));
         }
+    }
+
+    /** Keys and values of all layers, as the decoder keeps them. */
+    private static long bytesPerToken(LlamaConfig config) {
+        return 2L * config.layers() * config.kvHeads() * config.headSize() * Float.BYTES;
     }
 
     /** Token ids of the whole conversation up to {@code request}'s question and the start of the answer. */
@@ -69,7 +79,6 @@ final class Conversations {
         if (conversation != null && turn != null) {
             conversation.answered(turn, answer.cached().tokens());
         }
-        bytesPerToken.set(answer.blockBytes() / answer.blockTokens());
     }
 
     /** Tokens of the shortest system prompt that was used, the template's marks not counted. */
@@ -80,9 +89,9 @@ final class Conversations {
                 .orElse(0);
     }
 
-    /** Bytes of keys and values a token, known from the first answer on. */
+    /** Bytes of keys and values a token. */
     long bytesPerToken() {
-        return bytesPerToken.get();
+        return bytesPerToken;
     }
 
     /** Tokens a block. */

@@ -7,6 +7,7 @@ import io.mooncake.examples.cluster.ClusterOptions;
 import io.mooncake.examples.cluster.NodeProcess;
 import io.mooncake.examples.cluster.NodeView;
 import io.mooncake.examples.cluster.ProcessCluster;
+import io.mooncake.examples.cluster.SsdFolders;
 import io.mooncake.examples.report.BenchmarkReport;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -29,6 +30,16 @@ final class Demo {
     /** How long a request runs on the node that is to die before it dies. */
     private static final long KILL_AFTER_MILLIS = 300;
 
+    private static final long MIB = 1 << 20;
+
+    /** Memory of each node for KV blocks, and what larger models get: room for three handbooks of the six. */
+    private static final long DRAM_BYTES = 192 * MIB;
+
+    private static final int DRAM_BLOCKS = 64;
+
+    /** An SSD holds this many times what memory does: all that a node hears of. */
+    private static final int SSD_SHARE = 4;
+
     private final DemoOptions options;
     private final Terminal terminal;
     private final DemoPrinter printer;
@@ -43,27 +54,66 @@ final class Demo {
 
     DemoOutcome run() throws IOException, InterruptedException {
         long begin = System.nanoTime();
-        ClusterOptions wanted = ClusterOptions.demo(options.model(), Home.folder("target/demo/logs"));
         Conversations conversations = Conversations.open(options.model());
-        printer.start(options, wanted);
+        long blockBytes = conversations.bytesPerToken() * conversations.blockTokens();
+        try (SsdFolders ssd = SsdFolders.open(options.ssd(), ClusterOptions.demoNames(), ssdCapacity(blockBytes))) {
+            ClusterOptions wanted = ClusterOptions.demo(
+                    options.model(), mebibytes(dramBytes(blockBytes)), ssd, Home.folder("target/demo/logs"));
+            printer.start(options, wanted, ssd);
+            return run(begin, conversations, wanted);
+        }
+    }
+
+    /** Too little for what a node hears of, so that its SSD is used; enough for a few prompts, whatever the model. */
+    static long dramBytes(long blockBytes) {
+        return Math.max(DRAM_BYTES, DRAM_BLOCKS * blockBytes);
+    }
+
+    private static String ssdCapacity(long blockBytes) {
+        return mebibytes(SSD_SHARE * dramBytes(blockBytes));
+    }
+
+    private static String mebibytes(long bytes) {
+        return ((bytes + MIB - 1) / MIB) + " MiB";
+    }
+
+    private DemoOutcome run(long begin, Conversations conversations, ClusterOptions wanted)
+            throws IOException, InterruptedException {
         try (ProcessCluster cluster = ProcessCluster.start(
                 wanted, up -> terminal.progress("nodes ready", up, wanted.nodes(), "loading the model"))) {
             terminal.endProgress();
             printer.ready(cluster);
             RequestRunner runner = new RequestRunner(cluster, conversations, options.newTokens());
-            sendAll(cluster, runner);
+            // Not the first node: SQL is asked there later, as a user would who knows one address.
+            NodeProcess last = cluster.nodes().get(cluster.nodes().size() - 1);
+            Restart restart = new Restart(cluster, conversations, runner, last);
+            sendAll(cluster, runner, restart, last);
             terminal.endProgress();
-            DemoOutcome outcome = outcome(cluster, conversations, wanted, (System.nanoTime() - begin) / 1e9);
+            rows.sort(Comparator.comparingInt(RequestRow::index));
+            List<NodeRow> nodes =
+                    cluster.nodes().stream().map(node -> nodeRow(cluster, node)).toList();
+            printer.restart(last);
+            RestartRow restarted = restart.run(rows.size() + 1);
+            printer.restarted(restarted);
+            DemoOutcome outcome =
+                    outcome(cluster, conversations, wanted, nodes, restarted, (System.nanoTime() - begin) / 1e9);
             printer.end(outcome);
             return outcome;
         }
     }
 
-    private void sendAll(ProcessCluster cluster, RequestRunner runner) throws InterruptedException {
+    /** @param last the node that is to die, or to be stopped at the end */
+    private void sendAll(ProcessCluster cluster, RequestRunner runner, Restart restart, NodeProcess last)
+            throws InterruptedException {
         int lanes = options.lanes(cluster.nodes().size());
         ExecutorService executor = Executors.newFixedThreadPool(lanes);
         try {
             boolean killDue = options.killNode();
+            printer.besides(last);
+            Future<?> stored = executor.submit(() -> {
+                restart.store();
+                return null;
+            });
             for (Plan.Wave wave : options.plan().waves()) {
                 printer.wave(wave, wave.parallel() ? lanes : 1);
                 boolean middle = wave.parallel()
@@ -72,10 +122,13 @@ final class Demo {
                                         - wave.requests().size();
                 if (killDue && middle && wave.requests().get(0).kind() == Plan.Kind.FREE) {
                     killDue = false;
-                    killDuring(wave, cluster, runner, executor);
+                    restart.remember();
+                    killDuring(wave, last, runner, executor);
                 } else {
                     sendWave(wave, runner, wave.parallel() ? executor : null);
                 }
+                // Before the waves that go one at a time, whose times it would spoil.
+                await(List.of(stored));
             }
         } finally {
             executor.shutdownNow();
@@ -97,10 +150,8 @@ final class Demo {
     }
 
     /** The wave's first request goes to the node that is to die; the others run as ever, on whatever is left. */
-    private void killDuring(Plan.Wave wave, ProcessCluster cluster, RequestRunner runner, ExecutorService executor)
+    private void killDuring(Plan.Wave wave, NodeProcess node, RequestRunner runner, ExecutorService executor)
             throws InterruptedException {
-        // Not the first node: SQL is asked there later, as a user would who knows one address.
-        NodeProcess node = cluster.nodes().get(cluster.nodes().size() - 1);
         victim = node;
         runner.killed(node);
         List<Future<?>> running = new ArrayList<>();
@@ -140,11 +191,13 @@ final class Demo {
     }
 
     private DemoOutcome outcome(
-            ProcessCluster cluster, Conversations conversations, ClusterOptions wanted, double seconds)
+            ProcessCluster cluster,
+            Conversations conversations,
+            ClusterOptions wanted,
+            List<NodeRow> nodes,
+            RestartRow restarted,
+            double seconds)
             throws InterruptedException {
-        rows.sort(Comparator.comparingInt(RequestRow::index));
-        List<NodeRow> nodes =
-                cluster.nodes().stream().map(node -> nodeRow(cluster, node)).toList();
         double ready = cluster.readyMillis() / 1_000.0;
         List<RequestRow> answered = rows.stream().filter(RequestRow::answered).toList();
         List<DemoOutcome.Check> checks = DemoChecks.of(
@@ -152,11 +205,22 @@ final class Demo {
                 conversations.shortestSystemPrompt(),
                 conversations.bytesPerToken(),
                 victim == null ? "" : victim.name());
+        checks.addAll(SsdChecks.of(nodes, restarted, conversations.blockTokens()));
         BenchmarkReport report = BenchmarkReport.here(
                 "demo",
                 Home.root(),
                 DemoTargets.of(answered, ready),
-                Map.of("requests", rows, "nodes", nodes, "checks", checks, "totals", Totals.of(answered, rows.size())));
+                Map.of(
+                        "requests",
+                        rows,
+                        "nodes",
+                        nodes,
+                        "restart",
+                        restarted,
+                        "checks",
+                        checks,
+                        "totals",
+                        Totals.of(answered, rows.size())));
         return new DemoOutcome(
                 options.model().getFileName().toString(),
                 wanted.threads(),
@@ -165,6 +229,7 @@ final class Demo {
                 seconds,
                 nodes,
                 List.copyOf(rows),
+                restarted,
                 DemoSql.ask(cluster),
                 checks,
                 report);
@@ -184,6 +249,9 @@ final class Demo {
                 own.stream().mapToLong(RequestRow::computedTokens).sum(),
                 figures == null ? 0 : figures.bytesFetched(),
                 figures == null ? 0 : figures.bytesServed(),
-                figures == null ? 0 : figures.blocks());
+                figures == null ? 0 : figures.blocks(),
+                figures == null ? 0 : figures.capacityBlocks(),
+                figures == null ? 0 : figures.ssdBlocks(),
+                figures == null ? 0 : figures.ssdLoads());
     }
 }

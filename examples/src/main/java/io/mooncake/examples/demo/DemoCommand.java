@@ -55,8 +55,16 @@ public final class DemoCommand implements Callable<Integer> {
 
     @Option(
             names = "--kill-node",
-            description = "Kills one node with kill -9 midway: its running requests are lost, all others must finish.")
+            description = "Kills one node with kill -9 midway: its running requests are lost, all others must finish;"
+                    + " that node is restarted at the end.")
     private boolean killNode;
+
+    @Option(
+            names = "--ssd",
+            paramLabel = "FOLDER",
+            description =
+                    "Existing folder for the nodes' SSD tiers, 2.3 GiB at most, deleted at the end (default: target/demo/ssd).")
+    private @Nullable Path ssd;
 
     @Override
     public Integer call() throws IOException, InterruptedException {
@@ -69,7 +77,7 @@ public final class DemoCommand implements Callable<Integer> {
         }
         Path file = requireModel();
         LogFile.use(Home.folder("target/demo/logs/client.log"));
-        DemoOptions options = new DemoOptions(file, plan, newTokens, parallel, killNode);
+        DemoOptions options = new DemoOptions(file, plan, newTokens, parallel, killNode, ssdFolder());
         Terminal terminal = Terminal.standard();
         DemoOutcome outcome = new Demo(options, terminal).run();
         Path page = Home.folder("target/demo/report.html");
@@ -81,6 +89,13 @@ public final class DemoCommand implements Callable<Integer> {
         }
         terminal.line("Report: " + page);
         return outcome.good() ? 0 : 1;
+    }
+
+    /** Who names a folder wants that one; our own is made. */
+    private Path ssdFolder() throws IOException {
+        return ssd == null
+                ? Files.createDirectories(Home.folder("target/demo/ssd"))
+                : ssd.toAbsolutePath().normalize();
     }
 
     private Path requireModel() {

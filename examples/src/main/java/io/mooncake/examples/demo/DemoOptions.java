@@ -11,8 +11,9 @@ import java.nio.file.Path;
  * @param newTokens tokens of each answer
  * @param parallel requests at a time; 0 for one a core, at most one a node
  * @param killNode whether one node is killed midway
+ * @param ssd existing folder below which the nodes keep blocks on disk
  */
-record DemoOptions(Path model, Plan plan, int newTokens, int parallel, boolean killNode) {
+record DemoOptions(Path model, Plan plan, int newTokens, int parallel, boolean killNode, Path ssd) {
     /** Requests at a time on a cluster of {@code nodes}. A node that is to die while it works needs the others to work meanwhile. */
     int lanes(int nodes) {
         if (parallel > 0) {

@@ -13,8 +13,9 @@ import java.util.List;
  * @param blockTokens tokens a block
  * @param readySeconds from starting the processes to the cluster being ready
  * @param totalSeconds the whole demo
- * @param nodes the nodes
+ * @param nodes the nodes, before one was restarted
  * @param requests the requests, in order
+ * @param restart the node that was restarted
  * @param sql answers over JDBC
  * @param checks what the demo promises, and whether it held
  * @param report results against their targets, machine, version and commit
@@ -27,6 +28,7 @@ public record DemoOutcome(
         double totalSeconds,
         List<NodeRow> nodes,
         List<RequestRow> requests,
+        RestartRow restart,
         List<SqlConsole.Answer> sql,
         List<Check> checks,
         BenchmarkReport report) {

@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
 final class DemoPage {
     private static final List<String> PARTS = List.of("local", "remote", "computed");
     private static final List<List<String>> PART_LEGEND = List.of(
-            List.of("local", "reused, own memory"),
+            List.of("local", "reused, own memory or SSD"),
             List.of("remote", "reused, fetched from another node"),
             List.of("computed", "computed"));
 
@@ -45,6 +45,7 @@ final class DemoPage {
                         .toList(),
                 List.of());
         plots();
+        restart();
         page.section(
                 "Requests",
                 "Milliseconds to the first token, with the cache and with look-up switched off on the same node.");
@@ -175,17 +176,59 @@ final class DemoPage {
                         "tokens"),
                 PART_LEGEND);
         page.table(
-                List.of("node", "state", "requests", "blocks held", "fetched", "served to peers"),
+                List.of(
+                        "node",
+                        "state",
+                        "requests",
+                        "blocks in memory",
+                        "room for",
+                        "blocks on SSD",
+                        "loaded from SSD",
+                        "fetched",
+                        "served to peers"),
                 outcome.nodes().stream()
                         .map(node -> List.of(
                                 node.name(),
                                 node.alive() ? "running" : "killed",
                                 Integer.toString(node.requests()),
                                 Long.toString(node.blocks()),
+                                Long.toString(node.capacityBlocks()),
+                                Long.toString(node.ssdBlocks()),
+                                Long.toString(node.ssdLoads()),
                                 ByteSize.format(node.bytesFetched()),
                                 ByteSize.format(node.bytesServed())))
                         .toList(),
-                List.of(2, 3, 4, 5));
+                List.of(2, 3, 4, 5, 6, 7, 8));
+    }
+
+    private void restart() {
+        RestartRow restart = outcome.restart();
+        page.section(
+                "After a restart",
+                restart.node() + " came back with an empty memory and was asked what only its SSD could know.");
+        RequestRow answer = restart.answer();
+        if (answer == null) {
+            page.raw("<p>" + HtmlPage.escape(restart.failure()) + "</p>\n");
+            return;
+        }
+        page.table(
+                List.of("what", "figure"),
+                List.of(
+                        List.of("stopped in", restart.killed() ? "killed before" : seconds(restart.stopSeconds())),
+                        List.of("back in the cluster after", seconds(restart.startSeconds())),
+                        List.of("blocks on its SSD before", Long.toString(restart.ssdBlocksBefore())),
+                        List.of("blocks found there", Long.toString(restart.ssdBlocksAfter())),
+                        List.of("tokens of the prompt", Integer.toString(answer.promptTokens())),
+                        List.of("of them from its SSD", Integer.toString(restart.ssdTokens())),
+                        List.of("held by any other node", Integer.toString(restart.othersTokens())),
+                        List.of("first token with the SSD", seconds(answer.cachedMillis() / 1_000)),
+                        List.of("first token computed", seconds(answer.computedMillis() / 1_000)),
+                        List.of("saved", seconds(restart.savedMillis() / 1_000))),
+                List.of(1));
+    }
+
+    private static String seconds(double value) {
+        return String.format(Locale.ROOT, "%.2f s", value);
     }
 
     private static List<Double> parts(long local, long remote, long computed) {

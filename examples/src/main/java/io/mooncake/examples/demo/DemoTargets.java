@@ -22,7 +22,7 @@ final class DemoTargets {
         List<BenchmarkResult> results = new ArrayList<>();
         ratio(
                 results,
-                "TTFT, cached prefix in own memory",
+                "TTFT, cached prefix in own memory or SSD",
                 answered,
                 row -> row.localTokens() >= PREFIX_TOKENS
                         && row.remoteTokens() == 0

@@ -21,6 +21,7 @@ import org.w3c.dom.Document;
 import org.xml.sax.InputSource;
 
 final class DemoPageTest {
+    private static final RestartRow FAILED = RestartRow.failed("node-3", false, "it <did> not start");
     private static final long SEED = Long.getLong("mooncake.seed", 7);
 
     @Test
@@ -48,8 +49,10 @@ final class DemoPageTest {
     void render_nothingAnswered_isStillAPage() throws Exception {
         DemoOutcome full = outcome();
         DemoOutcome empty =
-                new DemoOutcome("m", 1, 64, 1, 1, full.nodes(), List.of(), List.of(), List.of(), full.report());
-        parse(DemoPage.render(empty));
+                new DemoOutcome("m", 1, 64, 1, 1, full.nodes(), List.of(), FAILED, List.of(), List.of(), full.report());
+        String page = DemoPage.render(empty);
+        assertThat(page).contains("it &lt;did&gt; not start");
+        parse(page);
     }
 
     private static Document parse(String page) throws Exception {
@@ -92,9 +95,9 @@ final class DemoPageTest {
                     lost));
         }
         List<NodeRow> nodes = List.of(
-                new NodeRow("node-1", true, 14, 9_000, 4_000, 3_000, 400 << 20, 700 << 20, 130),
-                new NodeRow("node-2", true, 12, 8_000, 5_000, 2_500, 500 << 20, 300 << 20, 120),
-                new NodeRow("node-3", false, 10, 7_000, 4_500, 2_200, 450 << 20, 350 << 20, 110));
+                new NodeRow("node-1", true, 14, 9_000, 4_000, 3_000, 400 << 20, 700 << 20, 66, 68, 130, 40),
+                new NodeRow("node-2", true, 12, 8_000, 5_000, 2_500, 500 << 20, 300 << 20, 68, 68, 120, 50),
+                new NodeRow("node-3", false, 10, 7_000, 4_500, 2_200, 450 << 20, 350 << 20, 67, 68, 110, 60));
         List<BenchmarkResult> results = List.of(
                 BenchmarkResult.compared(
                         "TTFT, prefix in own memory",
@@ -117,6 +120,7 @@ final class DemoPageTest {
                 190,
                 nodes,
                 rows,
+                new RestartRow("node-3", false, 1.2, 8, 110, 110, 0, 0, 18, 1_152, 4_300, rows.get(1), null),
                 List.of(sql),
                 List.of(new DemoOutcome.Check("logits bit-identical", true, "36 of 36")),
                 BenchmarkReport.here("demo", Path.of("/"), results, Map.of()));

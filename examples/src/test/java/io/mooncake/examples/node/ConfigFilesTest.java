@@ -34,7 +34,7 @@ final class ConfigFilesTest {
 
     @AfterEach
     void clear() {
-        for (String name : new String[] {"secret", "model", "threads", "dram", "mode"}) {
+        for (String name : new String[] {"secret", "model", "threads", "dram", "mode", "ssd", "ssd.capacity"}) {
             System.clearProperty("mooncake." + name);
         }
     }
@@ -59,6 +59,7 @@ final class ConfigFilesTest {
         "secret,short,secret: 5 characters",
         "dram,8GB,dram: 8GB",
         "dram,900TiB,dram: 900TiB",
+        "ssd,/nowhere/ssd,ssd.path: /nowhere/ssd (expected: an existing directory",
         "model,file:/nowhere/m.gguf,/nowhere/m.gguf",
         "mode,QUICK,property mode: QUICK (expected: one of EXACT, FAST)"
     })
@@ -68,6 +69,14 @@ final class ConfigFilesTest {
                 .isInstanceOf(Refusal.class)
                 .hasMessageContaining("demo-node.xml")
                 .hasMessageContaining(named);
+    }
+
+    @Test
+    void check_folderForTheSsd_isTakenWithItsCapacity() {
+        System.setProperty("mooncake.ssd", folder.toString());
+        check("demo-node.xml");
+        System.setProperty("mooncake.ssd.capacity", "1B");
+        assertThatThrownBy(() -> check("demo-node.xml")).hasMessageContaining("ssd.capacity: 1B");
     }
 
     @Test

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,7 +44,41 @@ class DemoIT {
             assertThat(row.getAsJsonObject().get("error").isJsonNull()).isTrue();
         }
         String page = Files.readString(HOME.resolve("target/demo/report.html"));
-        assertThat(page).contains("<svg").doesNotContain("<script src", "<link");
+        assertThat(page).contains("<svg", "After a restart").doesNotContain("<script src", "<link");
+        requireSsdUsed(result);
+        JsonObject restart = requireAnsweredFromSsd(result);
+        assertThat(restart.get("killed").getAsBoolean()).isFalse();
+        // A clean stop writes what waits.
+        assertThat(restart.get("ssdBlocksAfter").getAsLong())
+                .isGreaterThanOrEqualTo(restart.get("ssdBlocksBefore").getAsLong());
+    }
+
+    /** Memory was too small for each node, and what it gave up came back. */
+    private static void requireSsdUsed(JsonObject result) {
+        long loads = 0;
+        assertThat(result.getAsJsonArray("nodes")).hasSize(3);
+        for (JsonElement node : result.getAsJsonArray("nodes")) {
+            JsonObject figures = node.getAsJsonObject();
+            assertThat(figures.get("ssdBlocks").getAsLong())
+                    .isGreaterThan(figures.get("capacityBlocks").getAsLong());
+            loads += figures.get("ssdLoads").getAsLong();
+        }
+        assertThat(loads).isPositive();
+    }
+
+    /** The restarted node had nothing in memory, nobody else had anything, and the handbook's tokens were there. */
+    private static JsonObject requireAnsweredFromSsd(JsonObject result) {
+        JsonObject restart = result.getAsJsonObject("restart");
+        JsonObject request = restart.getAsJsonObject("request");
+        assertThat(restart.get("memoryBlocksAfter").getAsLong()).isZero();
+        assertThat(restart.get("othersTokens").getAsInt()).isZero();
+        assertThat(restart.get("ssdTokens").getAsInt())
+                .isGreaterThan(1_000)
+                .isEqualTo(request.get("localTokens").getAsInt());
+        assertThat(restart.get("savedMillis").getAsDouble()).isPositive();
+        assertThat(request.get("remoteTokens").getAsInt()).isZero();
+        assertThat(request.get("logitsEqual").getAsBoolean()).isTrue();
+        return restart;
     }
 
     @Test
@@ -57,6 +92,22 @@ class DemoIT {
         }
         System.out.println("Demo with a killed node: " + lost + " of 36 requests lost with it");
         assertThat(lost).isLessThanOrEqualTo(3);
+        assertThat(requireAnsweredFromSsd(result).get("killed").getAsBoolean()).isTrue();
+    }
+
+    @Test
+    void demo_folderForTheSsdIsMissing_isRefusedBeforeANodeStarts(@TempDir Path folder) {
+        Path missing = folder.resolve("missing");
+        try (ForkedJvm demo = ForkedJvm.of("io.mooncake.examples.cli.Main")
+                .jvmArguments("-Xmx512m")
+                .property("mooncake.home", HOME.toString())
+                .arguments("demo", "--model", model.toString(), "--ssd", missing.toString())
+                .start()) {
+            assertThat(demo.exitCode(PATIENCE)).as(demo.output()).isEqualTo(1);
+            assertThat(demo.output())
+                    .contains("SSD folder: " + missing + " does not exist (expected: an existing folder")
+                    .doesNotContain("nodes ready");
+        }
     }
 
     private JsonObject run(Path folder, String... options) throws IOException {
@@ -71,6 +122,9 @@ class DemoIT {
             System.out.println(demo.output());
         }
         JsonObject result = JsonParser.parseString(Files.readString(json)).getAsJsonObject();
+        try (Stream<Path> left = Files.list(HOME.resolve("target/demo/ssd"))) {
+            assertThat(left).as("folders of the SSDs").isEmpty();
+        }
         for (JsonElement check : result.getAsJsonArray("checks")) {
             assertThat(check.getAsJsonObject().get("held").getAsBoolean())
                     .as(check.toString())
