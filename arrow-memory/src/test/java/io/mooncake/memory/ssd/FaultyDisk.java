@@ -3,14 +3,16 @@ package io.mooncake.memory.ssd;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 
-/** A device that misbehaves now and then: of segment files only, so that the test knows what each fault must lead to. */
+/** A device that misbehaves now and then: of one kind of file, segments unless told, so that the test knows what each fault must lead to. */
 final class FaultyDisk extends ForwardingDevice {
     /** What may go wrong with one operation. */
     enum Fault {
@@ -39,6 +41,9 @@ final class FaultyDisk extends ForwardingDevice {
     private volatile CountDownLatch held = new CountDownLatch(1);
     private volatile boolean dead;
     private volatile boolean full;
+    private volatile String kind = "segment";
+    /** By file and offset: what lay there before the last write. */
+    private final Map<String, byte[]> before = new ConcurrentHashMap<>();
 
     FaultyDisk(SsdDevice device) {
         super(device);
@@ -49,6 +54,12 @@ final class FaultyDisk extends ForwardingDevice {
 
     synchronized FaultyDisk fault(Fault fault, double rate) {
         rates.put(fault, rate);
+        return this;
+    }
+
+    /** Faults are of the files of this kind from now on. */
+    FaultyDisk of(String files) {
+        kind = files;
         return this;
     }
 
@@ -102,7 +113,7 @@ final class FaultyDisk extends ForwardingDevice {
 
     private synchronized boolean strikes(String name, Fault fault) {
         Double rate = rates.get(fault);
-        if (rate == null || !name.startsWith("segment") || random.nextDouble() >= rate) {
+        if (rate == null || !name.startsWith(kind) || random.nextDouble() >= rate) {
             return false;
         }
         injected.get(fault).increment();
@@ -142,9 +153,29 @@ final class FaultyDisk extends ForwardingDevice {
             }
         }
 
-        private long elsewhere(long offset) throws IOException {
-            long slots = file.bytes() / recordBytes;
-            return (offset + recordBytes) % (slots * recordBytes);
+        /** The next record, or the next page of an index, of which {@code bytes} bytes are there. */
+        private long elsewhere(long offset, int bytes) throws IOException {
+            int unit = name.startsWith("segment") ? recordBytes : IndexDescriptor.PAGE_BYTES;
+            long next = offset + unit;
+            return next + bytes <= file.bytes() ? next : offset % unit;
+        }
+
+        /** What lay there before the last write: an older record, or nothing where that was the same. */
+        private int stale(ByteBuffer to, long offset) throws IOException {
+            int count = to.remaining();
+            ByteBuffer now = ByteBuffer.allocate(count);
+            file.read(now, offset);
+            byte[] old = before.get(name + "@" + offset);
+            boolean differs = old != null && old.length == count && !Arrays.equals(old, now.array());
+            to.put(differs ? old : new byte[count]);
+            return count;
+        }
+
+        /** Remembers what is written over. */
+        private void keep(ByteBuffer from, long offset) throws IOException {
+            ByteBuffer old = ByteBuffer.allocate(from.remaining());
+            file.read(old, offset);
+            before.put(name + "@" + offset, old.array());
         }
 
         @Override
@@ -160,12 +191,9 @@ final class FaultyDisk extends ForwardingDevice {
                 return count;
             }
             if (strikes(name, Fault.STALE_READ)) {
-                // What lay there before anything was written.
-                int count = to.remaining();
-                to.put(new byte[count]);
-                return count;
+                return stale(to, offset);
             }
-            return file.read(to, strikes(name, Fault.MISDIRECTED_READ) ? elsewhere(offset) : offset);
+            return file.read(to, strikes(name, Fault.MISDIRECTED_READ) ? elsewhere(offset, to.remaining()) : offset);
         }
 
         @Override
@@ -174,6 +202,7 @@ final class FaultyDisk extends ForwardingDevice {
             if (dead || strikes(name, Fault.WRITE_ERROR)) {
                 throw new IOException("injected write error");
             }
+            keep(from, offset);
             if (strikes(name, Fault.LOST_WRITE)) {
                 int count = from.remaining();
                 from.position(from.limit());
@@ -185,7 +214,8 @@ final class FaultyDisk extends ForwardingDevice {
                 from.position(part.position());
                 return count;
             }
-            return file.write(from, strikes(name, Fault.MISDIRECTED_WRITE) ? elsewhere(offset) : offset);
+            return file.write(
+                    from, strikes(name, Fault.MISDIRECTED_WRITE) ? elsewhere(offset, from.remaining()) : offset);
         }
 
         @Override
