@@ -8,6 +8,7 @@ import io.mooncake.memory.index.PrefixIndex.Insert;
 import io.mooncake.memory.index.PrefixIndex.Removal;
 import io.mooncake.memory.policy.Candidates;
 import io.mooncake.memory.policy.EvictionPolicy;
+import io.mooncake.memory.policy.Request;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -154,6 +155,17 @@ final class BlockStore {
         }
         events.drain();
         return allocated(slot);
+    }
+
+    /** Tells the policy of a request. While nothing is stored nobody else hears them, and the next who stores should not have to hear all. */
+    void announce(Request request) {
+        if (policy.announce(request) && change.tryLock()) {
+            try {
+                policy.hear();
+            } finally {
+                change.unlock();
+            }
+        }
     }
 
     /** From now on the policy refuses no block. */

@@ -94,7 +94,7 @@ final class LocalLease implements PrefixLease {
             throw MooncakeException.invalid("outputTokens", outputTokens, "at least 0");
         }
         if (request != null) {
-            store.policy().announce(request.afterEnd(outputTokens));
+            store.announce(request.afterEnd(outputTokens));
         }
     }
 

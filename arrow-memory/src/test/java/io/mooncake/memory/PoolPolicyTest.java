@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.memory.policy.EvictionPolicy;
 import io.mooncake.memory.policy.ModelPool;
 import io.mooncake.memory.policy.Policies;
 import io.mooncake.memory.policy.Request;
@@ -148,6 +149,28 @@ class PoolPolicyTest {
             assertThat(store(pool, Tenant.DEFAULT, tokens(random, 4 * BLOCK_TOKENS)))
                     .isEqualTo(4);
             assertThat(pool.stats().notAdmitted()).isZero();
+        }
+    }
+
+    /** Else whoever stores next, perhaps hours later, would hold the lock until all of them are learned from. */
+    @Test
+    void acquire_onlyHits_areHeardWithoutAStore() {
+        int[] talk = tokens(random, 20 * BLOCK_TOKENS + 1);
+        try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), BLOCKS, "return-index", clock::get)) {
+            store(pool, Tenant.DEFAULT, talk);
+            EvictionPolicy policy = pool.store().policy();
+            long name = pool.chain(Tenant.DEFAULT, talk).get(0).word0();
+            double before = policy.worth(name);
+            for (int i = 0; i < 50; i++) {
+                clock.addAndGet(30_000_000_000L);
+                pool.acquire(talk, soon()).close();
+            }
+            assertThat(policy.worth(name)).as("few requests wait").isEqualTo(before);
+            for (int i = 0; i < 100; i++) {
+                clock.addAndGet(30_000_000_000L);
+                pool.acquire(talk, soon()).close();
+            }
+            assertThat(policy.worth(name)).isNotEqualTo(before);
         }
     }
 

@@ -57,11 +57,18 @@ public interface EvictionPolicy {
     /** Whether it learns from {@link #announce}: who must compute something for it asks before. */
     boolean learns();
 
-    /** Tells what is known about a request; policies that don't learn from it ignore it. When too many wait to be heard, some are lost. */
-    void announce(Request request);
+    /**
+     * Tells what is known about a request; policies that don't learn from it ignore it. When too many wait to be heard, some are lost.
+     *
+     * @return whether so many wait that {@link #hear} is due: whoever evicts next would have to hear all of them
+     */
+    boolean announce(Request request);
 
     // ------------------------------------------------------------------------------------------------------- change
     // lock
+
+    /** Hears what other threads noted; all calls below that need it do so by themselves. */
+    void hear();
 
     /**
      * Whether a block named {@code block} is worth the place of the one that would go; true where none can go. Takes nothing from {@code

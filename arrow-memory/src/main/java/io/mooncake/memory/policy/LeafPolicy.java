@@ -37,6 +37,8 @@ abstract class LeafPolicy implements EvictionPolicy {
     private static final int RETURNED = 3;
     private static final int MAX_WAITING = 4096;
     private static final int LEAST_WAITING_BLOCKS = 1 << 16;
+    /** Some milliseconds of learning. */
+    private static final int HEARING_DUE_BLOCKS = 2048;
 
     private final String name;
     private final int slots;
@@ -148,9 +150,9 @@ abstract class LeafPolicy implements EvictionPolicy {
     }
 
     @Override
-    public final void announce(Request request) {
+    public final boolean announce(Request request) {
         if (!hearsRequests) {
-            return;
+            return false;
         }
         int blocks = request.blocks().length;
         long sum = waitingBlocks.addAndGet(blocks);
@@ -158,7 +160,7 @@ abstract class LeafPolicy implements EvictionPolicy {
         boolean tooLong = sum > Math.max(slots, LEAST_WAITING_BLOCKS) && sum > blocks;
         if (waiting.incrementAndGet() > MAX_WAITING || tooLong) {
             unannounce(request);
-            return;
+            return true;
         }
         // It may be heard much later: when the next block is stored.
         long now = nanos();
@@ -166,6 +168,7 @@ abstract class LeafPolicy implements EvictionPolicy {
         do {
             before = announced.get();
         } while (!announced.compareAndSet(before, new Waiting(request, now, before)));
+        return sum > HEARING_DUE_BLOCKS;
     }
 
     private void unannounce(Request request) {
@@ -288,8 +291,8 @@ abstract class LeafPolicy implements EvictionPolicy {
         onGone(slot, false);
     }
 
-    /** Hears what other threads noted. */
-    final void hear() {
+    @Override
+    public final void hear() {
         for (int slot = returned.takeAll(); slot != NONE; ) {
             int after = returned.after(slot);
             places.set(slot, QUEUED);
