@@ -13,11 +13,18 @@ import java.util.UUID;
  * @param text the answer as text, without its stop token
  * @param blockBytes bytes of a block's payload
  * @param blockTokens tokens a block
+ * @param ssdTokens tokens of {@code cached}'s local ones that came from the node's SSD; what another request loaded meanwhile may be in it
  * @param cached the run with the cache
  * @param computed the run with look-up switched off, on the same node right after
  */
 public record ChatAnswer(
-        UUID nodeId, String text, int blockBytes, int blockTokens, Generation cached, Generation computed)
+        UUID nodeId,
+        String text,
+        int blockBytes,
+        int blockTokens,
+        int ssdTokens,
+        Generation cached,
+        Generation computed)
         implements Serializable {
     private static final long serialVersionUID = 1L;
 

@@ -5,6 +5,7 @@ import io.mooncake.djl.Generation;
 import io.mooncake.djl.GenerationRequest;
 import io.mooncake.djl.ModelExtension;
 import io.mooncake.ignite.JobContext;
+import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.RoutedJob;
 
 /**
@@ -20,14 +21,23 @@ public record ChatJob(String model, int newTokens) implements RoutedJob<ChatAnsw
     public ChatAnswer run(JobContext context) {
         ModelExtension extension = context.extension(model, ModelExtension.class);
         GenerationRequest request = Generations.request(context, extension, newTokens);
+        long loads = ssdLoads(context);
         Generation cached = Generations.run(context, extension, request);
+        int blockTokens = context.pool().identity().blockTokens();
+        int ssdTokens = (int) Math.min(cached.localTokens(), (ssdLoads(context) - loads) * blockTokens);
         Generation computed = Generations.run(context, extension, request.withoutCache());
         return new ChatAnswer(
                 context.ignite().cluster().localNode().id(),
                 extension.tokenizer().decode(cached.tokens()),
                 context.pool().layout().payloadBytes(),
-                context.pool().identity().blockTokens(),
+                blockTokens,
+                ssdTokens,
                 cached,
                 computed);
+    }
+
+    /** Blocks that this node brought up from its SSD so far. */
+    private static long ssdLoads(JobContext context) {
+        return Mooncake.of(context.ignite()).statistics().ssdLoads();
     }
 }

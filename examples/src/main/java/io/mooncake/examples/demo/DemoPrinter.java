@@ -13,7 +13,7 @@ import java.util.Locale;
 
 /** What the demo writes to the terminal. */
 final class DemoPrinter {
-    private static final String ROW = "%3s  %-11s %4s  %-8s %6s %6s %7s %9s %9s %7s  %-5s  %s";
+    private static final String ROW = "%3s  %-11s %4s  %-8s %6s %6s %6s %7s %9s %9s %7s  %-5s  %s";
 
     private final Terminal terminal;
 
@@ -49,7 +49,8 @@ final class DemoPrinter {
                 "turn",
                 "node",
                 "prompt",
-                "local",
+                "memory",
+                "SSD",
                 "fetched",
                 "with",
                 "without",
@@ -90,7 +91,8 @@ final class DemoPrinter {
                 row.turn(),
                 row.node() + (row.forced() ? "*" : ""),
                 row.promptTokens(),
-                row.localTokens(),
+                row.memoryTokens(),
+                row.ssdTokens(),
                 row.remoteTokens(),
                 millis(row.cachedMillis()),
                 millis(row.computedMillis()),

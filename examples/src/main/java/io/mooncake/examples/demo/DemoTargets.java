@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
 
 /** The demo's figures against what they must reach. */
 final class DemoTargets {
@@ -22,12 +23,16 @@ final class DemoTargets {
         List<BenchmarkResult> results = new ArrayList<>();
         ratio(
                 results,
-                "TTFT, cached prefix in own memory or SSD",
+                "TTFT, cached prefix in own memory",
                 answered,
-                row -> row.localTokens() >= PREFIX_TOKENS
-                        && row.remoteTokens() == 0
-                        && row.computedTokens() <= SUFFIX_TOKENS,
+                row -> local(row) && row.ssdTokens() == 0,
                 Target.atMost(0.06));
+        ratio(
+                results,
+                "TTFT, cached prefix or a part of it on own SSD",
+                answered,
+                row -> local(row) && row.ssdTokens() > 0,
+                null);
         ratio(
                 results,
                 "TTFT, cached prefix on another node",
@@ -62,12 +67,16 @@ final class DemoTargets {
         return results;
     }
 
+    private static boolean local(RequestRow row) {
+        return row.localTokens() >= PREFIX_TOKENS && row.remoteTokens() == 0 && row.computedTokens() <= SUFFIX_TOKENS;
+    }
+
     private static void ratio(
             List<BenchmarkResult> results,
             String name,
             List<RequestRow> rows,
             Predicate<RequestRow> which,
-            Target target) {
+            @Nullable Target target) {
         List<RequestRow> chosen = rows.stream().filter(which).toList();
         if (!chosen.isEmpty()) {
             results.add(BenchmarkResult.compared(

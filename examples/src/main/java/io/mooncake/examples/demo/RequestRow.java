@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param forced whether it was sent to a node that lacks the prefix
  * @param node name of the node that answered, or that was to answer
  * @param promptTokens tokens of the prompt
- * @param localTokens tokens reused from the node's own memory
+ * @param localTokens tokens reused from the node's own memory or SSD
+ * @param ssdTokens of these, tokens that came from its SSD
  * @param remoteTokens tokens fetched from another node
  * @param missReason why reuse ended where it did
  * @param cachedMillis time to first token with the cache
@@ -36,6 +37,7 @@ public record RequestRow(
         String node,
         int promptTokens,
         int localTokens,
+        int ssdTokens,
         int remoteTokens,
         String missReason,
         double cachedMillis,
@@ -48,6 +50,11 @@ public record RequestRow(
         String answer,
         @Nullable String error,
         boolean lost) {
+
+    /** Tokens that were in the node's memory. */
+    public int memoryTokens() {
+        return localTokens - ssdTokens;
+    }
 
     /** Tokens that were neither reused nor fetched. */
     public int computedTokens() {

@@ -81,6 +81,7 @@ final class DemoPageTest {
                     "node-" + (1 + random.nextInt(3)),
                     prompt,
                     moved ? 0 : reused,
+                    0,
                     moved ? reused : 0,
                     "NONE",
                     with,

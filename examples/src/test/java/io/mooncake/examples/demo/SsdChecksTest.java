@@ -27,6 +27,7 @@ final class SsdChecksTest {
                 "node-3",
                 1_167,
                 local,
+                local,
                 remote,
                 "NONE",
                 cachedMillis,
