@@ -38,7 +38,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class LocalKvPool implements KvPool, AutoCloseable {
     /** Policy of pools that are not told another. */
-    public static final String DEFAULT_POLICY = "return-index";
+    public static final String DEFAULT_POLICY = "lru";
 
     /** Longest prompt. */
     public static final int MAX_PROMPT_TOKENS = 1 << 21;

@@ -9,7 +9,7 @@ import io.mooncake.memory.policy.Request;
  * it is optional, and none of it changes what is found.
  *
  * @param turn number of the request in its session, 0 for the first; {@link #UNKNOWN_TURN} lets the policy guess it from the tokens
- * @param blockCost what computing one of its blocks again would cost, in any one unit for all requests of a pool; 1 when all cost alike
+ * @param blockCost what computing one of its blocks again would cost, in any one unit for all requests of a pool; 1 when all cost alike; 1e-6..1e6
  */
 public record RequestHints(int turn, double blockCost) {
     /** Not known. */
@@ -22,8 +22,8 @@ public record RequestHints(int turn, double blockCost) {
         if (turn < UNKNOWN_TURN) {
             throw MooncakeException.invalid("turn", turn, "at least 0, or UNKNOWN_TURN");
         }
-        if (!(blockCost > 0) || Double.isInfinite(blockCost)) {
-            throw MooncakeException.invalid("blockCost", blockCost, "above 0 and finite");
+        if (!(blockCost >= 1e-6 && blockCost <= 1e6)) {
+            throw MooncakeException.invalid("blockCost", blockCost, "1e-6..1e6");
         }
     }
 }

@@ -193,6 +193,7 @@ class PoolPolicyTest {
         assertThatThrownBy(() -> new RequestHints(-2, 1)).hasMessageContaining("turn: -2");
         assertThatThrownBy(() -> new RequestHints(0, 0)).hasMessageContaining("blockCost: 0.0");
         assertThatThrownBy(() -> new RequestHints(0, Double.NaN)).hasMessageContaining("blockCost: NaN");
+        assertThatThrownBy(() -> new RequestHints(0, 1e39)).hasMessageContaining("blockCost: 1.0E39");
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4, "return-index");
                 PrefixLease lease = pool.acquire(tokens(random, 20), soon(), new RequestHints(3, 2.5))) {
             assertThatThrownBy(() -> lease.answered(-1)).hasMessageContaining("outputTokens: -1");

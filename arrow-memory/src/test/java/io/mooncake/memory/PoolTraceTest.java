@@ -96,11 +96,11 @@ class PoolTraceTest {
     }
 
     @Test
-    void replay_conversations_theDefaultFindsMoreThanLru() throws IOException {
+    void replay_conversations_returnIndexFindsMoreThanLru() throws IOException {
         List<Line> lines = trace(Seeds.count(2_000, 1_000_000));
         for (int blocks : Seeds.count(0, 1) == 0 ? new int[] {1_000} : new int[] {1_000, 5_000, 10_000}) {
             List<Double> found = new ArrayList<>();
-            for (String policy : Arrays.asList("lru", LocalKvPool.DEFAULT_POLICY)) {
+            for (String policy : Arrays.asList("lru", "return-index")) {
                 int[] hits = replay(lines, policy, blocks);
                 double whole = share(lines, hits, 0);
                 System.out.printf(

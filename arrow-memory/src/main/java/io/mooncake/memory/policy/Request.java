@@ -15,7 +15,7 @@ import io.mooncake.base.MooncakeException;
  * @param promptTokens length of the prompt
  * @param outputTokens length of the answer, when it is known
  * @param turn number of the request in its session, 0 for the first, so that the policy need not guess it
- * @param blockCost what computing one of its blocks again would cost, in any one unit for all requests; 1 when all cost alike
+ * @param blockCost what computing one of its blocks again would cost, in any one unit for all requests; 1 when all cost alike; 1e-6..1e6
  */
 public record Request(long[] blocks, boolean ended, int promptTokens, int outputTokens, int turn, double blockCost) {
     /** Not known. */
@@ -34,8 +34,8 @@ public record Request(long[] blocks, boolean ended, int promptTokens, int output
         if (turn < UNKNOWN) {
             throw MooncakeException.invalid("turn", turn, "at least 0, or UNKNOWN");
         }
-        if (!(blockCost > 0) || Double.isInfinite(blockCost)) {
-            throw MooncakeException.invalid("blockCost", blockCost, "above 0 and finite");
+        if (!(blockCost >= 1e-6 && blockCost <= 1e6)) {
+            throw MooncakeException.invalid("blockCost", blockCost, "1e-6..1e6");
         }
     }
 

@@ -192,6 +192,7 @@ final class ReturnIndexPolicyTest {
         assertThatThrownBy(() -> request.withTurn(-7)).hasMessageContaining("turn: -7");
         assertThatThrownBy(() -> request.withBlockCost(0)).hasMessageContaining("blockCost: 0.0");
         assertThatThrownBy(() -> request.withBlockCost(Double.NaN)).hasMessageContaining("blockCost: NaN");
+        assertThatThrownBy(() -> request.withBlockCost(1e39)).hasMessageContaining("blockCost: 1.0E39");
         assertThatThrownBy(() -> request.afterEnd(-3)).hasMessageContaining("outputTokens: -3");
         assertThatThrownBy(() -> Policies.lru(0)).hasMessageContaining("slots: 0");
         assertThatThrownBy(() -> Policies.byName("lrru", 4, clock)).hasMessageContaining("policy: lrru");
