@@ -128,7 +128,7 @@ final class BlockStore {
 
     /** A slot to fill, evicting if none is free; {@link BlockSlab#NONE} when no block can go: every leaf is leased. */
     int allocate() {
-        return allocated(takeOrEvict());
+        return allocate(false, 0);
     }
 
     /**
@@ -138,23 +138,31 @@ final class BlockStore {
      * @return {@link #REFUSED} when it is not worth the place of the one that would go
      */
     int allocateFor(long name) {
+        return allocate(selective, name);
+    }
+
+    private int allocate(boolean refusable, long name) {
         int slot = slab.allocate();
-        if (slot != BlockSlab.NONE || !selective) {
-            return allocated(slot == BlockSlab.NONE ? takeOrEvict() : slot);
-        }
-        change.lock();
-        try {
-            slot = slab.allocate();
-            if (slot == BlockSlab.NONE && !policy.admits(name, candidates)) {
-                notAdmitted.increment();
-                return REFUSED;
+        if (slot == BlockSlab.NONE) {
+            change.lock();
+            try {
+                slot = slab.allocate();
+                if (slot == BlockSlab.NONE && refusable && !policy.admits(name, candidates)) {
+                    notAdmitted.increment();
+                    return REFUSED;
+                }
+                slot = slot == BlockSlab.NONE ? evict() : slot;
+            } finally {
+                change.unlock();
             }
-            slot = slot == BlockSlab.NONE ? evict() : slot;
-        } finally {
-            change.unlock();
+            events.drain();
         }
-        events.drain();
-        return allocated(slot);
+        if (slot == BlockSlab.NONE) {
+            allocationFailures.increment();
+        } else {
+            hits.set(slot, 0);
+        }
+        return slot;
     }
 
     /** Tells the policy of a request. While nothing is stored nobody else hears them, and the next who stores should not have to hear all. */
@@ -171,30 +179,6 @@ final class BlockStore {
     /** From now on the policy refuses no block. */
     void admitAll() {
         selective = false;
-    }
-
-    private int takeOrEvict() {
-        int slot = slab.allocate();
-        if (slot == BlockSlab.NONE) {
-            change.lock();
-            try {
-                slot = slab.allocate();
-                slot = slot == BlockSlab.NONE ? evict() : slot;
-            } finally {
-                change.unlock();
-            }
-            events.drain();
-        }
-        return slot;
-    }
-
-    private int allocated(int slot) {
-        if (slot == BlockSlab.NONE) {
-            allocationFailures.increment();
-        } else {
-            hits.set(slot, 0);
-        }
-        return slot;
     }
 
     /** Under the change lock. */

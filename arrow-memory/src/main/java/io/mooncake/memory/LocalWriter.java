@@ -32,8 +32,8 @@ final class LocalWriter implements BlockWriter {
     /** How many of {@code pendingKeys} are made: the pending ones' and at most one more. */
     private int keyed;
 
-    private boolean refused;
     private boolean broken;
+    /** Slot of the next block; NONE until there is one, REFUSED for good. */
     private int reserved = BlockSlab.NONE;
     /** Published slots, leased until close: a chain longer than the pool must not evict its own beginning to store its end. */
     private int[] held = new int[4];
@@ -63,9 +63,8 @@ final class LocalWriter implements BlockWriter {
         if (blockIndex() >= blocks || broken) {
             return false;
         }
-        if (reserved == BlockSlab.NONE && !refused) {
+        if (reserved == BlockSlab.NONE) {
             reserved = reserve();
-            refused = reserved == BlockStore.REFUSED;
         }
         return reserved >= 0;
     }

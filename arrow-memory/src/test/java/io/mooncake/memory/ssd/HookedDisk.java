@@ -3,10 +3,9 @@ package io.mooncake.memory.ssd;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.List;
 
 /** A device on which a test decides what fails, operation by operation. */
-final class HookedDisk implements SsdDevice {
+final class HookedDisk extends ForwardingDevice {
     /** Called before each operation of a file; what it throws is what the operation throws. */
     @FunctionalInterface
     interface Hook {
@@ -14,20 +13,14 @@ final class HookedDisk implements SsdDevice {
         void before(String operation, String name, long offset) throws IOException;
     }
 
-    private final SsdDevice device;
     private volatile Hook hook = (operation, name, offset) -> {};
 
     HookedDisk(SsdDevice device) {
-        this.device = device;
+        super(device);
     }
 
     void hook(Hook next) {
         hook = next;
-    }
-
-    @Override
-    public List<String> names() throws IOException {
-        return device.names();
     }
 
     @Override
@@ -41,38 +34,9 @@ final class HookedDisk implements SsdDevice {
         return new HookedFile(name, device.create(name, bytes));
     }
 
-    @Override
-    public void delete(String name) throws IOException {
-        device.delete(name);
-    }
-
-    @Override
-    public boolean hasRoom(long bytes) throws IOException {
-        return device.hasRoom(bytes);
-    }
-
-    @Override
-    public boolean direct() {
-        return device.direct();
-    }
-
-    @Override
-    public void close() {
-        device.close();
-    }
-
-    private final class HookedFile implements SsdFile {
-        private final String name;
-        private final SsdFile file;
-
+    private final class HookedFile extends ForwardingFile {
         HookedFile(String name, SsdFile file) {
-            this.name = name;
-            this.file = file;
-        }
-
-        @Override
-        public long bytes() throws IOException {
-            return file.bytes();
+            super(name, file);
         }
 
         @Override
@@ -91,11 +55,6 @@ final class HookedDisk implements SsdDevice {
         public void sync() throws IOException {
             hook.before("sync", name, -1);
             file.sync();
-        }
-
-        @Override
-        public void close() {
-            file.close();
         }
     }
 }
