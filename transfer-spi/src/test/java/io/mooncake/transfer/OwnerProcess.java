@@ -107,6 +107,17 @@ final class OwnerProcess implements AutoCloseable {
                 .build();
     }
 
+    /** Registers all of {@code memory} and serves a key for each block of it; its region. */
+    static int serve(TransferEngine engine, Memory memory) {
+        int region = memory.register(engine);
+        TestLeases leases = new TestLeases(memory, region);
+        for (int key = 0; key < memory.length / BLOCK; key++) {
+            leases.put(key, key * BLOCK, BLOCK, SEGMENT);
+        }
+        engine.serveLeases(leases);
+        return region;
+    }
+
     public static void main(String[] args) throws IOException {
         TransferEngineConfig config =
                 config(Integer.parseInt(args[1]), Integer.parseInt(args[2]), args[3].replace("-writable", ""));
@@ -116,12 +127,7 @@ final class OwnerProcess implements AutoCloseable {
         }
         Memory memory = new Memory(KEYS * BLOCK, shared ? SharedFile.DEFAULT_FOLDER : null);
         try (TransferEngine engine = TransferEngine.start(config)) {
-            int region = memory.register(engine);
-            TestLeases leases = new TestLeases(memory, region);
-            for (int key = 0; key < KEYS; key++) {
-                leases.put(key, key * BLOCK, BLOCK, SEGMENT);
-            }
-            engine.serveLeases(leases);
+            int region = serve(engine, memory);
             RemoteHandle handle = engine.issueHandle(
                     UUID.fromString(args[0]),
                     region,

@@ -104,13 +104,9 @@ final class RdmaFaultOnDevice {
 
     /** An owner on the ports of the one that was killed. */
     private void assertNextLifeServesNoOldLease(RemoteLease old) {
-        try (TransferEngine again = TransferEngine.start(OwnerProcess.config(PORT, PORTS_END, "rdma"))) {
-            Memory its = new Memory(memory.length);
-            TestLeases leases = new TestLeases(its, its.register(again));
-            for (int key = 0; key < ELEMENTS; key++) {
-                leases.put(key, key * OwnerProcess.BLOCK, OwnerProcess.BLOCK, OwnerProcess.SEGMENT);
-            }
-            again.serveLeases(leases);
+        try (Memory its = new Memory(memory.length);
+                TransferEngine again = TransferEngine.start(OwnerProcess.config(PORT, PORTS_END, "rdma"))) {
+            OwnerProcess.serve(again, its);
             assertThat(again.address().dataPort()).isEqualTo(old.peer().dataPort());
             long before = memory.checksumOfAll();
             assertThat(readAll(old, Deadline.ofMillis(3000))).doesNotContain(TransferStatus.COMPLETED);
@@ -118,8 +114,6 @@ final class RdmaFaultOnDevice {
             try (RemoteLease fresh = lease(again.address(), Duration.ofSeconds(30))) {
                 assertAllArrived(readAll(fresh, TransferContract.soon()));
             }
-            again.close();
-            its.close();
         }
     }
 
