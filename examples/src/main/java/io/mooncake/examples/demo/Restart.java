@@ -98,9 +98,6 @@ final class Restart {
         NodeView.Figures found = awaitFound(view);
         int others = othersTokens(again);
         RequestRow row = runner.runOn(request, again);
-        NodeView.Figures after = view.figures();
-        long loads = after.ssdLoads() - found.ssdLoads();
-        long loaded = loads * conversations.blockTokens();
         return new RestartRow(
                 again.name(),
                 killed,
@@ -110,8 +107,8 @@ final class Restart {
                 found.ssdBlocks(),
                 found.blocks(),
                 others,
-                loads,
-                (int) Math.min(row.localTokens(), loaded),
+                view.figures().ssdLoads() - found.ssdLoads(),
+                row.ssdTokens(),
                 row.computedMillis() - row.cachedMillis(),
                 row,
                 null);
