@@ -34,10 +34,9 @@ final class TierWriter {
     /** Slots kept free, so that a write does not wait for the commit of a removal: an eighth of the slots, at most this many. */
     private static final int MAX_SPARE = 32;
 
-    private static final int VICTIMS = 4;
     private static final long IDLE_MILLIS = 250;
     private static final long QUEUE_MILLIS = 1_000;
-    private static final long ROOM_MILLIS = 500;
+    private static final long ROOM_MILLIS = 1_000;
 
     private final LocalKvPool pool;
     private final SsdStore ssd;
@@ -178,15 +177,13 @@ final class TierWriter {
         if (!admission.test(block)) {
             return;
         }
-        SsdOutcome outcome = SsdOutcome.FULL;
-        for (int i = 0; i < ROOM_TRIES && outcome == SsdOutcome.FULL; i++) {
-            if (i > 0) {
-                evict(VICTIMS);
-                // A slot is free when the removal is durable.
-                ssd.flush(Deadline.ofMillis(ROOM_MILLIS));
-            }
-            int slots = ssd.slots();
-            evict(catalog.ssdBlocks() + Math.min(MAX_SPARE, slots / 8) - slots);
+        makeRoom(ssd.slots());
+        ssd.put(block.key(), pool.store().slab.headerAddress(slot), ticket, Deadline.ofMillis(QUEUE_MILLIS));
+        SsdOutcome outcome = end(ticket);
+        for (int i = 1; i < ROOM_TRIES && outcome == SsdOutcome.FULL; i++) {
+            makeRoom(ssd.slotsNow());
+            // A slot is free when the removal is durable.
+            ssd.flush(Deadline.ofMillis(ROOM_MILLIS));
             ssd.put(block.key(), pool.store().slab.headerAddress(slot), ticket, Deadline.ofMillis(QUEUE_MILLIS));
             outcome = end(ticket);
         }
@@ -208,8 +205,13 @@ final class TierWriter {
         return ticket.outcome();
     }
 
-    private void evict(int count) {
-        for (int i = 0; i < count; i++) {
+    /**
+     * Takes blocks off until one more, and the spare ones, have a place among {@code slots}. Places that are being given back count as free: a
+     * device that is slow to commit costs no block more.
+     */
+    private synchronized void makeRoom(int slots) {
+        int most = slots - 1 - Math.min(MAX_SPARE, slots / 8);
+        while (ssd.taken() > most) {
             BlockKey victim = catalog.takeVictim();
             if (victim == null) {
                 return;

@@ -119,7 +119,8 @@ final class SsdTierTest {
                 assertThat(hit.missReason()).isEqualTo(MissReason.NO_MEMORY);
                 requireBytes(pool, hit, tokens);
             }
-            assertThat(pool.stats().openLeases()).isZero();
+            // What recovery had not announced is looked at by the writer, for a moment.
+            await(() -> pool.stats().openLeases() == 0);
         }
     }
 
@@ -376,9 +377,27 @@ final class SsdTierTest {
             assertThat(pool.chain(Tenant.DEFAULT, young)).allMatch(tier::contains);
             List<BlockKey> chain = pool.chain(Tenant.DEFAULT, old);
             int left = (int) chain.stream().filter(tier::contains).count();
-            // More than needed where the device is slow to give places back.
-            assertThat(left).isBetween(0, 6);
+            // 16 places, two of them spare; two blocks are written at a time, and each makes room for itself.
+            assertThat(left).isBetween(4, 5);
             assertThat(chain.subList(0, left)).allMatch(tier::contains);
+        }
+    }
+
+    @Test
+    void store_ssdFullAndCommitsTakeLong_takesOffNoMoreThanNeeded() {
+        SplittableRandom random = new SplittableRandom(13);
+        SsdAccess device = new SsdAccess();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 64);
+                SsdTier tier =
+                        SsdTier.over(pool, device.open(settings(pool, 16).build()), block -> true, 64, List.of())) {
+            Pools.store(pool, Tenant.DEFAULT, prompt(random, 12));
+            assertThat(tier.flush(Pools.soon())).isTrue();
+            device.slowCommits(700);
+            int[] young = prompt(random, 6);
+            Pools.store(pool, Tenant.DEFAULT, young);
+            await(() -> tier.statistics().written() == 18);
+            assertThat(pool.chain(Tenant.DEFAULT, young)).allMatch(tier::contains);
+            assertThat(tier.statistics().evicted()).isLessThanOrEqualTo(6);
         }
     }
 

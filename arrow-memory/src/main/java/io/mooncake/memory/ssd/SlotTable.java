@@ -51,6 +51,7 @@ final class SlotTable {
     private final int[] free;
     private int freeCount;
     private int live;
+    private int writing;
     private int opened;
 
     SlotTable(int slots) {
@@ -155,6 +156,7 @@ final class SlotTable {
         int slot = free[--freeCount];
         put(slot, key);
         states[slot] = WRITING;
+        writing++;
         doomed[slot] = false;
         return slot;
     }
@@ -168,6 +170,7 @@ final class SlotTable {
         generations[slot] = generation;
         crcs[slot] = crc;
         states[slot] = STORED;
+        writing--;
         live++;
         return true;
     }
@@ -179,6 +182,7 @@ final class SlotTable {
 
     private void release(int slot) {
         unhash(slot);
+        writing--;
         states[slot] = FREE;
         free[freeCount++] = slot;
     }
@@ -298,6 +302,11 @@ final class SlotTable {
 
     synchronized int live() {
         return live;
+    }
+
+    /** Records that are there or being written. */
+    synchronized int taken() {
+        return live + writing;
     }
 
     synchronized int opened() {

@@ -269,6 +269,16 @@ public final class SsdStore implements AutoCloseable {
         return settings.slots();
     }
 
+    /** As {@link #slots()}, without those of files for which the device had no room when it was asked last. */
+    public int slotsNow() {
+        return segments.noRoom().isEmpty() ? settings.slots() : table.opened();
+    }
+
+    /** Records that are there or being written; not those removed whose slots are not free yet. */
+    public int taken() {
+        return table.taken();
+    }
+
     /** Calls {@code visitor} for each record that can be read; those that come or go meanwhile may be missing or there. Without a lock. */
     public void forEach(Visitor visitor) {
         for (int slot = 0; slot < settings.slots(); slot++) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory.ssd;
 
+import java.util.SplittableRandom;
+
 /** Stores over devices that tests misuse, for tests of other packages. */
 public final class SsdAccess {
     private final FaultyDisk disk;
@@ -23,6 +25,11 @@ public final class SsdAccess {
     /** Ends {@link #hold}. */
     public void letGo() {
         disk.letGo();
+    }
+
+    /** Each operation on the index takes {@code millis} from now on, so that a commit takes long. */
+    public void slowCommits(long millis) {
+        disk.of("index").with(new SplittableRandom(1), 1, millis).fault(FaultyDisk.Fault.STALL, 1.0);
     }
 
     /** Every read fails from now on. */
