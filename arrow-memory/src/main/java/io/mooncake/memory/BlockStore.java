@@ -181,6 +181,21 @@ final class BlockStore {
         selective = false;
     }
 
+    /**
+     * What a place for block {@code key} is worth to the policy, in whatever tier it is: {@link EvictionPolicy#worth}. Takes the change lock,
+     * so not to be called by who holds a lock that a listener of {@code events} takes while it has this one; listeners are called without it.
+     *
+     * @param lastUseNanos when it was last used, of {@code nanoClock}
+     */
+    double worth(BlockKey key, long lastUseNanos) {
+        change.lock();
+        try {
+            return policy.worth(key.word0(), lastUseNanos);
+        } finally {
+            change.unlock();
+        }
+    }
+
     /** Under the change lock. */
     private int evict() {
         int slot = policy.evict(candidates);

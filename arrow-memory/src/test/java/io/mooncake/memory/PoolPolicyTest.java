@@ -160,17 +160,17 @@ class PoolPolicyTest {
             store(pool, Tenant.DEFAULT, talk);
             EvictionPolicy policy = pool.store().policy();
             long name = pool.chain(Tenant.DEFAULT, talk).get(0).word0();
-            double before = policy.worth(name);
+            double before = policy.worth(name, clock.get());
             for (int i = 0; i < 50; i++) {
                 clock.addAndGet(30_000_000_000L);
                 pool.acquire(talk, soon()).close();
             }
-            assertThat(policy.worth(name)).as("few requests wait").isEqualTo(before);
+            assertThat(policy.worth(name, clock.get())).as("few requests wait").isEqualTo(before);
             for (int i = 0; i < 100; i++) {
                 clock.addAndGet(30_000_000_000L);
                 pool.acquire(talk, soon()).close();
             }
-            assertThat(policy.worth(name)).isNotEqualTo(before);
+            assertThat(policy.worth(name, clock.get())).isNotEqualTo(before);
         }
     }
 

@@ -20,7 +20,7 @@ package io.mooncake.memory.policy;
  *   <li>a removal leaves its parent without followers: {@link #leaf};
  *   <li>a block goes by other ways than {@link #evict}: {@link #removed};
  *   <li>between tiers: what {@link #evict} gives is demoted, and a block that was hit below is promoted if the policy above {@link #admits}
- *       it. {@link #score} and {@link #worth} compare the blocks of one policy.
+ *       it. A tier below that has to choose what leaves it asks for {@link #worth}; see there for what the number means.
  * </ol>
  *
  * <p>Threading: {@link #touch}, {@link #leaseEnded}, {@link #released}, {@link #announce}, {@link #learns} and {@link #lastUse} by any thread, without a lock; all else by one thread
@@ -99,9 +99,21 @@ public interface EvictionPolicy {
     /** The block in {@code slot} has gone in another way. */
     void removed(int slot);
 
-    /** What keeping the block in {@code slot} is worth: more is better. */
+    /**
+     * What keeping the block in {@code slot} is worth: more is better. {@code return-index}: expected returns for each second that the block
+     * takes a place, times its cost. {@code lru}: the time of its last use, in nanoseconds. Others: uses, or a rank, as their descriptions
+     * say. Numbers of one policy compare with each other, now; not with those of another policy or of another moment.
+     */
     double score(int slot);
 
-    /** What a block that is not stored would be worth, in the same unit. */
-    double worth(long block);
+    /**
+     * What a place for {@code block} is worth, in the unit of {@link #score}, whether the block is stored here, in a tier below, or not at all: so
+     * one policy orders the blocks of all tiers. The policy remembers blocks for a while after they went; of one that it has forgotten it knows
+     * but what {@code lastUseNanos} says, and policies that count uses say 0. Equal blocks are the caller's to order, by last use best.
+     *
+     * <p>Cost: a look-up of the name, and sometimes an index to compute; nothing is heard, moved or allocated by it.
+     *
+     * @param lastUseNanos when the block was last used, of the pool's monotonic clock, as far as the caller knows; now for a new one
+     */
+    double worth(long block, long lastUseNanos);
 }

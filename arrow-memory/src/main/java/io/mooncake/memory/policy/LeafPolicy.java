@@ -185,7 +185,7 @@ abstract class LeafPolicy implements EvictionPolicy {
     }
 
     @Override
-    public double worth(long block) {
+    public double worth(long block, long lastUseNanos) {
         return 0;
     }
 

@@ -45,4 +45,9 @@ final class LruPolicy extends LeafPolicy {
     public double score(int slot) {
         return lastUse(slot);
     }
+
+    @Override
+    public double worth(long block, long lastUseNanos) {
+        return lastUseNanos;
+    }
 }

@@ -315,7 +315,7 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     public boolean admits(long block, Candidates candidates) {
         hear();
         int victim = peek(candidates);
-        return victim == NONE || score(victim) <= worth(block);
+        return victim == NONE || score(victim) <= worth(block, nanos());
     }
 
     @Override
@@ -324,9 +324,13 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     }
 
     @Override
-    public double worth(long block) {
+    public double worth(long block, long lastUseNanos) {
         int node = seen.find(block);
         int stay = node == NONE ? NONE : seen.stay(node);
-        return stay == NONE ? model.index(BlockClass.BODY, Traits.NONE, 0) : stays.index(stay);
+        if (stay != NONE) {
+            return stays.index(stay);
+        }
+        long ageMillis = nowMillis() - lastUseNanos / 1_000_000;
+        return model.index(BlockClass.BODY, Traits.NONE, ReturnModel.binAt(ageMillis));
     }
 }

@@ -60,6 +60,15 @@ final class ReturnModel {
         return 1000L * EDGES_SECONDS[bin];
     }
 
+    /** The bin of blocks that were used {@code ageMillis} ago; {@link #BINS} when that is beyond all. */
+    static int binAt(long ageMillis) {
+        int bin = 0;
+        while (bin < BINS && ageMillis >= beginMillis(bin + 1)) {
+            bin++;
+        }
+        return bin;
+    }
+
     static double middleSeconds(int bin) {
         return (EDGES_SECONDS[bin] + EDGES_SECONDS[bin + 1]) / 2.0;
     }

@@ -113,7 +113,7 @@ final class TinyLfuPolicy extends LeafPolicy {
     }
 
     @Override
-    public double worth(long block) {
+    public double worth(long block, long lastUseNanos) {
         return sketch.frequency(block);
     }
 }

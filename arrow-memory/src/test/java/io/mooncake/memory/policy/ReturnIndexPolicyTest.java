@@ -71,7 +71,8 @@ final class ReturnIndexPolicyTest {
         clock.nanos += SECOND;
         late.hear();
         soon.hear();
-        assertThat(late.worth(7_000)).isCloseTo(soon.worth(7_000), within(soon.worth(7_000) / 5));
+        assertThat(late.worth(7_000, clock.nanos))
+                .isCloseTo(soon.worth(7_000, clock.nanos), within(soon.worth(7_000, clock.nanos) / 5));
     }
 
     /** Short answers are followed up after a minute, long ones never; there is room for a third of what comes in a minute. */
@@ -171,7 +172,36 @@ final class ReturnIndexPolicyTest {
         serve(pool, Request.of(chain(2, 4)).withBlockCost(3));
         assertThat(pool.policy.score(pool.slots.get(2_000L)))
                 .isGreaterThan(2.9 * pool.policy.score(pool.slots.get(1_000L)));
-        assertThat(pool.policy.worth(2_001)).isEqualTo(pool.policy.score(pool.slots.get(2_001L)));
+        assertThat(pool.policy.worth(2_001, clock.nanos)).isEqualTo(pool.policy.score(pool.slots.get(2_001L)));
+    }
+
+    /** What a tier below asks of blocks that went up to an hour ago. */
+    @Test
+    void worth_blockThatWasForgotten_fallsWithItsAge() {
+        ReturnIndexPolicy policy = new ReturnIndexPolicy(16, clock);
+        clock.nanos = 10_000 * SECOND;
+        double before = Double.POSITIVE_INFINITY;
+        for (int age : new int[] {0, 20, 100, 1_000, 2_500}) {
+            double worth = policy.worth(99, clock.nanos - age * SECOND);
+            assertThat(worth).as("after " + age + " s").isPositive().isLessThanOrEqualTo(before);
+            before = worth;
+        }
+        assertThat(policy.worth(99, clock.nanos - 3_600 * SECOND)).isZero();
+        assertThat(policy.worth(99, clock.nanos + SECOND)).isEqualTo(policy.worth(99, clock.nanos));
+        policy.announce(Request.of(new long[] {98, 99}));
+        policy.hear();
+        assertThat(policy.worth(99, 0))
+                .as("remembered: the caller's time is not needed")
+                .isPositive();
+    }
+
+    @Test
+    void worth_lru_isTheTimeOfTheLastUse() {
+        EvictionPolicy policy = Policies.lru(2);
+        policy.touch(1, 5);
+        policy.stored(1, 8, 8, true);
+        assertThat(policy.worth(9, 4)).isLessThan(policy.score(1));
+        assertThat(policy.worth(9, 6)).isGreaterThan(policy.score(1));
     }
 
     @Test
