@@ -18,6 +18,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,12 +48,12 @@ import org.slf4j.LoggerFactory;
  * <p>Ownership: the caller owes a {@link #close}, a close for each buffer, and one for each lease. With leak debugging ({@code
  * -Dmooncake.leakDebug=true}) a close that comes too early throws the places where what is still open was opened; without, it logs the
  * number. The memory goes when the last of them has come back. Threading: safe for all threads. Errors: EXHAUSTED when a tier has no room
- * (retryable), INVALID_ARGUMENT for sizes and tiers that can't be, ILLEGAL_STATE for what was deallocated or is in use.
+ * (retryable), INVALID_ARGUMENT for sizes and tiers that can't be, ILLEGAL_STATE for what was deallocated or is in use, CORRUPT for a buffer
+ * that the GPU or the SSD did not give back as it went there (counted in {@link #lost}).
  */
 public final class MemoryPool implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(MemoryPool.class);
-    private static final int BOUNCE_BYTES = 1 << 20;
-    private static final long PIECE_BYTES = 8 << 20;
+    private static final long LOG_NANOS = 1_000_000_000;
     private static final Duration TIME_TO_COPY = Duration.ofMinutes(1);
     private static final Path MOUNTS = Path.of("/proc/self/mounts");
 
@@ -64,11 +65,20 @@ public final class MemoryPool implements AutoCloseable {
     /** Of the DRAM tier, if there is one. */
     private final @Nullable Evacuation evacuation;
 
+    private final boolean verified;
+    private final LongAdder lost = new LongAdder();
+    private final AtomicLong lastLogNanos = new AtomicLong(System.nanoTime() - LOG_NANOS);
+
     private MemoryPool(
-            MemoryPoolOptions options, List<TierSpace> opened, MemoryPlan plan, @Nullable MemoryRegion region) {
+            MemoryPoolOptions options,
+            List<TierSpace> opened,
+            MemoryPlan plan,
+            @Nullable MemoryRegion region,
+            boolean verified) {
         opened.forEach(space -> spaces.put(space.tier, space));
         this.plan = plan;
         this.region = region;
+        this.verified = verified;
         TierSpace dram = spaces.get(MemoryTier.DRAM);
         evacuation = dram == null ? null : new Evacuation(this, dram);
         handles = new OpenHandles("memory", options.leakDebug(), () -> closeAll(opened));
@@ -94,6 +104,11 @@ public final class MemoryPool implements AutoCloseable {
     }
 
     static MemoryPool create(MemoryPoolOptions options, MemoryLimits limits) {
+        return create(options, limits, true);
+    }
+
+    /** With {@code verified} off nobody looks whether bytes come back as they went, for the test that shows what this is for. */
+    static MemoryPool create(MemoryPoolOptions options, MemoryLimits limits, boolean verified) {
         long heapBytes = Runtime.getRuntime().maxMemory();
         MemoryPlan.requireFits(options.cpuBytes(), heapBytes, limits);
         List<TierSpace> opened = new ArrayList<>();
@@ -127,7 +142,7 @@ public final class MemoryPool implements AutoCloseable {
                     limits.bytes(),
                     limits.origin());
             plan.lines().forEach(line -> LOG.info("memory plan: {}", line));
-            return new MemoryPool(options, opened, plan, region);
+            return new MemoryPool(options, opened, plan, region, verified);
         } catch (RuntimeException | OutOfMemoryError e) {
             try {
                 closeAll(opened);
@@ -269,7 +284,7 @@ public final class MemoryPool implements AutoCloseable {
         return buffer;
     }
 
-    private static void requireRoom(TierSpace space, long size, long token) {
+    static void requireRoom(TierSpace space, long size, long token) {
         if (token == BlockArena.NONE) {
             throw new MooncakeException(
                     Code.EXHAUSTED,
@@ -312,8 +327,9 @@ public final class MemoryPool implements AutoCloseable {
      * Moves a sealed buffer to another tier; nothing when it is there. Readers go on meanwhile: a lease keeps the place it was taken at, and
      * whoever comes later gets the new one, with the same bytes. The old place is free when its last reader has gone.
      *
-     * @param deadline for room in that tier and for the copy, which is left after one piece of at most {@value #PIECE_BYTES} bytes
-     * @throws MooncakeException EXHAUSTED when that tier has no room or its device fails; DEADLINE_EXCEEDED; ILLEGAL_STATE when the buffer is
+     * @param deadline for room in that tier and for the copy, which is left after one piece of at most 8 MiB
+     * @throws MooncakeException CORRUPT when its bytes are not those that left the host's memory: they are lost, to this and all later calls,
+     *     and the buffer is only good to be deallocated; EXHAUSTED when that tier has no room or its device fails; DEADLINE_EXCEEDED; ILLEGAL_STATE when the buffer is
      *     being filled, is pinned, migrating or deallocated; the buffer stays where it is then
      */
     public void migrate(PoolBuffer buffer, MemoryTier tier, Deadline deadline) {
@@ -329,6 +345,7 @@ public final class MemoryPool implements AutoCloseable {
         }
         boolean moved = false;
         try {
+            buffer.requireWhole(from);
             long size = buffer.size();
             long token = awaitRoom ? await(to, size, deadline) : allocate(to, size, PoolBuffer.patience());
             requireRoom(to, size, token);
@@ -350,7 +367,8 @@ public final class MemoryPool implements AutoCloseable {
                 return null;
             }
             if (from.arena().startMove(from.token())) {
-                return from;
+                // Whoever tried before may have found it damaged: nobody else can from here on.
+                return buffer.requirePlace();
             }
             if (!buffer.hasMoved(before, from, deadline)) {
                 throw buffer.refused(from.arena().describe(from.token()), "sealed, without hard pins");
@@ -387,8 +405,13 @@ public final class MemoryPool implements AutoCloseable {
     /** The move itself, to a block that is being filled; when it throws, that block is free again. */
     private void move(PoolBuffer buffer, PoolBuffer.Place from, TierSpace to, long token, Deadline deadline) {
         boolean copied = false;
+        long checksum;
         try {
-            copy(buffer, from, to, to.arena.address(token), deadline);
+            checksum = new TierCopy(from.space(), to, spaces.get(MemoryTier.DRAM))
+                    .copy(from.arena().address(from.token()), to.arena.address(token), buffer.size(), deadline);
+            if (verified && from.hasChecksum() && from.checksum() != checksum) {
+                throw lost(buffer, from, checksum);
+            }
             copied = true;
         } finally {
             if (!copied) {
@@ -399,49 +422,24 @@ public final class MemoryPool implements AutoCloseable {
         to.arena.seal(token);
         to.owners.set(to.arena.slotOf(token), buffer);
         // First where readers look, then the end of the old place: in between both are right.
-        buffer.moveTo(new PoolBuffer.Place(to, token));
+        buffer.moveTo(new PoolBuffer.Place(to, token).withChecksum(checksum));
         from.arena().finishMove(from.token());
     }
 
-    private void copy(PoolBuffer buffer, PoolBuffer.Place from, TierSpace to, long address, Deadline deadline) {
-        long source = from.arena().address(from.token());
-        for (long done = 0; done < buffer.size(); done += PIECE_BYTES) {
-            if (deadline.expired()) {
-                throw new MooncakeException(
-                        Code.DEADLINE_EXCEEDED,
-                        "move to " + to.tier + ": " + done + " bytes copied (expected: " + buffer.size()
-                                + " before the deadline)");
-            }
-            copyPiece(from.space(), source + done, to, address + done, Math.min(PIECE_BYTES, buffer.size() - done));
+    /** Not what it was when it left the host's memory: whoever asks for it is told, and nobody gets it. */
+    private MooncakeException lost(PoolBuffer buffer, PoolBuffer.Place from, long found) {
+        buffer.moveTo(from.lost());
+        lost.increment();
+        MooncakeException corrupt = buffer.corrupt(
+                from.space().tier,
+                String.format("checksum %08x", found),
+                String.format("%08x, as it was sent there", from.checksum()));
+        long now = nanoTime();
+        long last = lastLogNanos.get();
+        if (now - last >= LOG_NANOS && lastLogNanos.compareAndSet(last, now)) {
+            LOG.warn("{}; {} buffers lost so far", corrupt.getMessage(), lost.sum());
         }
-    }
-
-    private void copyPiece(TierSpace from, long source, TierSpace to, long address, long bytes) {
-        if (from.tier == MemoryTier.DRAM) {
-            to.write(source, address, bytes);
-        } else if (to.tier == MemoryTier.DRAM) {
-            from.read(source, address, bytes);
-        } else {
-            copyThroughHost(from, source, to, address, bytes);
-        }
-    }
-
-    /** Between GPU and SSD: in pieces through a block of DRAM. */
-    private void copyThroughHost(TierSpace from, long source, TierSpace to, long address, long bytes) {
-        TierSpace host = space(MemoryTier.DRAM);
-        long piece = Math.min(bytes, BOUNCE_BYTES);
-        long token = host.arena.allocate(piece);
-        requireRoom(host, piece, token);
-        try {
-            long bounce = host.arena.address(token);
-            for (long done = 0; done < bytes; done += piece) {
-                long length = Math.min(piece, bytes - done);
-                from.read(source + done, bounce, length);
-                to.write(bounce, address + done, length);
-            }
-        } finally {
-            host.arena.free(token);
-        }
+        return corrupt;
     }
 
     private void requireOwn(PoolBuffer buffer) {
@@ -487,6 +485,11 @@ public final class MemoryPool implements AutoCloseable {
     /** Buffers and leases that are open. */
     public long open() {
         return handles.count();
+    }
+
+    /** Buffers whose bytes another tier did not give back as they went there, since the pool was made. */
+    public long lost() {
+        return lost.sum();
     }
 
     OpenHandles handles() {

@@ -31,8 +31,44 @@ public final class PoolBuffer implements AutoCloseable {
     /** For calls without a deadline: a move within the tier takes milliseconds, one to a slow device may be waited for in vain. */
     private static final long PATIENCE_MILLIS = 1_000;
 
-    /** Where the buffer lies: what readers follow. Exchanged by one volatile store when it has moved. */
-    record Place(TierSpace space, long token) {
+    /**
+     * Where the buffer lies: what readers follow. Exchanged by one volatile store when it has moved.
+     *
+     * @param checksum CRC32C of its bytes when they last passed memory of the host on their way here, or one of the constants
+     */
+    record Place(TierSpace space, long token, long checksum) {
+        /** In DRAM, or filled where it lies. */
+        static final long NO_CHECKSUM = -1;
+
+        private static final long LOST = -2;
+
+        Place(TierSpace space, long token) {
+            this(space, token, NO_CHECKSUM);
+        }
+
+        /** DRAM keeps none: it is taken when the buffer leaves. */
+        Place withChecksum(long sum) {
+            return new Place(space, token, space.tier == MemoryTier.DRAM ? NO_CHECKSUM : sum);
+        }
+
+        boolean hasChecksum() {
+            return checksum >= 0;
+        }
+
+        /** The same, with bytes that are not the buffer's any more. */
+        Place lost() {
+            return new Place(space, token, LOST);
+        }
+
+        boolean isLost() {
+            return checksum == LOST;
+        }
+
+        /** The same under the write lock's token. Nobody can write where there is no address, so there the bytes are the same. */
+        Place reopened(long newToken) {
+            return new Place(space, newToken, space.tier == MemoryTier.SSD ? checksum : NO_CHECKSUM);
+        }
+
         BlockArena arena() {
             return space.arena;
         }
@@ -103,11 +139,14 @@ public final class PoolBuffer implements AutoCloseable {
      * Leases the bytes for reading, where they are now: host memory in DRAM, an address of the device in GPU. The lease keeps that address
      * until it is closed, also when the buffer moves meanwhile.
      *
-     * @throws MooncakeException ILLEGAL_STATE when it is being filled, deallocated, or in the SSD tier
+     * <p>Bytes on a GPU are verified when they leave it, and not before.
+     *
+     * @throws MooncakeException ILLEGAL_STATE when it is being filled, deallocated, or in the SSD tier; CORRUPT when its bytes are lost
      */
     public BufferLease lease() {
         for (int looks = 0; ; looks++) {
             Place at = requirePlace();
+            requireWhole(at);
             if (at.space.tier == MemoryTier.SSD) {
                 throw refused("tier SSD", "a tier with addresses; migrate it first");
             }
@@ -146,7 +185,8 @@ public final class PoolBuffer implements AutoCloseable {
             Place at = requirePlace();
             long token = at.arena().reopen(at.token, pool.nanoTime());
             if (token != BlockArena.NONE) {
-                place = new Place(at.space, token);
+                // Read anew: whoever moved it meanwhile may have found its bytes lost.
+                place = requirePlace().reopened(token);
                 return;
             }
         }
@@ -279,6 +319,19 @@ public final class PoolBuffer implements AutoCloseable {
             LockSupport.parkNanos(FIRST_PAUSE_NANOS);
         }
         return true;
+    }
+
+    /** CORRUPT when a tier has lost the bytes. */
+    void requireWhole(Place at) {
+        if (at.isLost()) {
+            throw corrupt(at.space.tier, "other bytes", "those it was filled with; they are lost");
+        }
+    }
+
+    MooncakeException corrupt(MemoryTier tier, String found, String expected) {
+        return new MooncakeException(
+                Code.CORRUPT,
+                "buffer " + id + " of " + size + " bytes: " + found + " in " + tier + " (expected: " + expected + ")");
     }
 
     MooncakeException refused(String found, String expected) {

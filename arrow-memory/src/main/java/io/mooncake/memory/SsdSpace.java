@@ -5,6 +5,7 @@ import com.sun.nio.file.ExtendedOpenOption;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.block.BlockArena;
+import io.mooncake.memory.ssd.DiskSpace;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -12,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
@@ -20,9 +22,11 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * The SSD tier: one file without a name, read and written by direct I/O where the file system takes it. What is in it ends with the process;
+ * The SSD tier: one file without a name, allocated whole, read and written by direct I/O where the file system takes it. What is in it ends with the process;
  * blocks that have a name and outlive a restart are the business of {@code io.mooncake.memory.ssd}.
  *
  * <p>Reads and writes run on threads of the tier: an interrupt closes the channel under the thread that it meets there, so no thread of a
@@ -30,20 +34,23 @@ import org.jspecify.annotations.Nullable;
  * interrupted.
  */
 final class SsdSpace extends TierSpace {
+    private static final Logger LOG = LoggerFactory.getLogger(SsdSpace.class);
     private static final int PIECE_BYTES = 8 << 20;
     private static final int MAX_THREADS = 4;
     private static final int IDLE_SECONDS = 10;
 
     private final Path folder;
     private final FileChannel file;
-    private final boolean direct;
+    /** To direct I/O; empty with it. */
+    private final String obstacle;
+
     private final ThreadPoolExecutor threads;
 
-    private SsdSpace(Path folder, FileChannel file, boolean direct, long bytes) {
+    private SsdSpace(Path folder, FileChannel file, String obstacle, long bytes) {
         super(MemoryTier.SSD, new BlockArena("SSD", 0, bytes));
         this.folder = folder;
         this.file = file;
-        this.direct = direct;
+        this.obstacle = obstacle;
         threads = new ThreadPoolExecutor(
                 MAX_THREADS, MAX_THREADS, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), work -> {
                     Thread thread = new Thread(work, "mooncake-ssd-tier");
@@ -54,73 +61,65 @@ final class SsdSpace extends TierSpace {
     }
 
     /**
-     * Makes the file in {@code folder}.
+     * Makes the file in {@code folder}, all of it allocated, so that no move ever meets a full disk.
      *
-     * @throws MooncakeException CONFIGURATION when the folder is missing, can't be written or has not got that many bytes free
+     * @throws MooncakeException CONFIGURATION when the folder is missing, can't be written or has not got that many bytes below {@link
+     *     DiskSpace#MAX_USE_PERCENT} of its file system
      */
     static SsdSpace open(Path folder, long bytes) {
         if (!Files.isDirectory(folder)) {
             throw new MooncakeException(Code.CONFIGURATION, "ssdPath: " + folder + " (expected: a directory)");
         }
         try {
-            long free = Files.getFileStore(folder).getUsableSpace();
-            if (bytes > free) {
+            long room = DiskSpace.room(Files.getFileStore(folder), DiskSpace.MAX_USE_PERCENT);
+            if (bytes > room) {
                 throw new MooncakeException(
                         Code.CONFIGURATION,
-                        "ssdBytes: " + bytes + " (expected: at most " + free + ", what " + folder + " has free)");
+                        "ssdBytes: " + bytes + " (expected: at most " + room + ", what " + folder + " has free below "
+                                + DiskSpace.MAX_USE_PERCENT + " % of its file system)");
             }
-            Path name = Files.createTempFile(folder, "mooncake-", ".tier");
-            SsdSpace space = null;
-            try {
-                space = open(folder, name, bytes);
-            } finally {
-                deleteName(name, space);
-            }
-            return space;
+            return make(folder, bytes);
         } catch (IOException e) {
             throw new MooncakeException(
-                    Code.CONFIGURATION, "ssdPath: " + folder + ": " + e + " (expected: a directory to write in)", e);
+                    Code.CONFIGURATION,
+                    "ssdPath: " + folder + ": " + e + " (expected: a directory to write in, with room for " + bytes
+                            + " bytes)",
+                    e);
         }
     }
 
-    /** The open file stays; its space is back when this process ends, however it ends. */
-    private static void deleteName(Path name, @Nullable SsdSpace space) throws IOException {
+    private static SsdSpace make(Path folder, long bytes) throws IOException {
+        Path name = Files.createTempFile(folder, "mooncake-", ".tier");
+        FileChannel file = null;
         try {
+            String obstacle = DiskSpace.directObstacle(name, Files.getFileStore(folder));
+            file = obstacle.isEmpty() ? open(name, ExtendedOpenOption.DIRECT) : open(name);
+            DiskSpace.allocate(name, bytes, file::write);
+            // The open file stays; its space is back when this process ends, however it ends.
             Files.delete(name);
-        } catch (IOException e) {
-            if (space != null) {
-                space.close();
+            SsdSpace space = new SsdSpace(folder, file, obstacle, bytes);
+            if (!obstacle.isEmpty()) {
+                LOG.warn("{} has no direct I/O ({}): the SSD tier goes through the page cache", folder, obstacle);
             }
-            throw e;
-        }
-    }
-
-    private static SsdSpace open(Path folder, Path name, long bytes) throws IOException {
-        boolean direct = true;
-        FileChannel file;
-        try {
-            file = open(name, ExtendedOpenOption.DIRECT);
-        } catch (IOException | UnsupportedOperationException e) {
-            direct = false;
-            file = open(name);
-        }
-        try {
-            return new SsdSpace(folder, file, direct, bytes);
-        } catch (RuntimeException | OutOfMemoryError e) {
-            file.close();
+            return space;
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            if (file != null) {
+                file.close();
+            }
+            Files.deleteIfExists(name);
             throw e;
         }
     }
 
     private static FileChannel open(Path name, OpenOption... more) throws IOException {
-        Set<OpenOption> options = new java.util.HashSet<>(Set.of(more));
+        Set<OpenOption> options = new HashSet<>(Set.of(more));
         options.add(StandardOpenOption.READ);
         options.add(StandardOpenOption.WRITE);
         return FileChannel.open(name, options);
     }
 
     String describe() {
-        return "a file in " + folder + (direct ? ", direct I/O" : ", WITHOUT direct I/O: the file system refuses it");
+        return "a file in " + folder + (obstacle.isEmpty() ? ", direct I/O" : ", WITHOUT direct I/O: " + obstacle);
     }
 
     @Override

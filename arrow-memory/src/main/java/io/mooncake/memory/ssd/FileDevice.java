@@ -4,7 +4,6 @@ package io.mooncake.memory.ssd;
 import com.sun.nio.file.ExtendedOpenOption;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
-import io.mooncake.natives.FileSpace;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -34,7 +33,6 @@ final class FileDevice implements SsdDevice {
     static final String OWNER = "owner";
 
     private static final Logger LOG = LoggerFactory.getLogger(FileDevice.class);
-    private static final int FILL_BYTES = 1 << 20;
     /** Folders that this process has open, looked at before the lock file is. */
     private static final Set<Path> OPEN = ConcurrentHashMap.newKeySet();
 
@@ -85,7 +83,8 @@ final class FileDevice implements SsdDevice {
             }
             sign(folder.resolve(OWNER), settings.owner());
             FileStore store = Files.getFileStore(folder);
-            String obstacle = directObstacle(folder, store);
+            // Any file but the lock file.
+            String obstacle = DiskSpace.directObstacle(folder.resolve(OWNER), store);
             if (!obstacle.isEmpty()) {
                 LOG.warn(
                         "{} has no direct I/O ({}): records go through the page cache, which takes memory and hides damage"
@@ -151,20 +150,6 @@ final class FileDevice implements SsdDevice {
         }
     }
 
-    private static String directObstacle(Path folder, FileStore store) throws IOException {
-        if (store.getBlockSize() > SsdSettings.ALIGNMENT) {
-            return "blocks of " + store.getBlockSize() + " bytes";
-        }
-        try {
-            // Any file but the lock file.
-            FileChannel.open(folder.resolve(OWNER), StandardOpenOption.READ, ExtendedOpenOption.DIRECT)
-                    .close();
-            return "";
-        } catch (IOException | UnsupportedOperationException e) {
-            return String.valueOf(e.getMessage());
-        }
-    }
-
     @Override
     public List<String> names() throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
@@ -188,11 +173,8 @@ final class FileDevice implements SsdDevice {
         Files.createFile(path);
         SsdFile file = null;
         try {
-            boolean allocated = FileSpace.allocate(path, bytes);
             file = open(name);
-            if (!allocated) {
-                fill(file, bytes);
-            }
+            DiskSpace.allocate(path, bytes, file::write);
             file.sync();
             syncFolder();
             return file;
@@ -202,15 +184,6 @@ final class FileDevice implements SsdDevice {
             }
             Files.deleteIfExists(path);
             throw e;
-        }
-    }
-
-    /** Without the native bridge zeros are written: what is not written is not allocated. */
-    private static void fill(SsdFile file, long bytes) throws IOException {
-        ByteBuffer zeros = IndexDescriptor.aligned((int) Math.min(FILL_BYTES, bytes));
-        for (long at = 0; at < bytes; at += zeros.capacity()) {
-            zeros.limit((int) Math.min(zeros.capacity(), bytes - at));
-            DeviceIo.write(file, zeros, at);
         }
     }
 
@@ -231,12 +204,9 @@ final class FileDevice implements SsdDevice {
         }
     }
 
-    /** Use as people see it: what is taken, over that and what is free to us. */
     @Override
     public boolean hasRoom(long bytes) throws IOException {
-        long used = store.getTotalSpace() - store.getUnallocatedSpace();
-        long usable = store.getUsableSpace();
-        return bytes <= usable && (used + bytes) * 100.0 <= (double) (used + usable) * maxUsePercent;
+        return bytes <= DiskSpace.room(store, maxUsePercent);
     }
 
     @Override

@@ -112,7 +112,7 @@ public record SsdSettings(
         private int ioThreads = 4;
         private int queueRecords = 64;
         private long commitMillis = 50;
-        private int maxUsePercent = 95;
+        private int maxUsePercent = DiskSpace.MAX_USE_PERCENT;
         private long scrubBytesPerSecond = 32L << 20;
         private int maxErrors = 8;
         private int maxDamaged = 64;

@@ -11,14 +11,15 @@ import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 
 /** A file system of a test's own; only root can mount one, others skip the test. */
-final class TestMount implements AutoCloseable {
+public final class TestMount implements AutoCloseable {
     private final Path folder;
 
     private TestMount(Path folder) {
         this.folder = folder;
     }
 
-    static TestMount of(Path parent, String type, String options) throws IOException {
+    /** Mounts a file system of {@code type} below {@code parent}. */
+    public static TestMount of(Path parent, String type, String options) throws IOException {
         Path folder = Files.createDirectory(parent.resolve(type));
         String said = run("mount", "-t", type, "-o", options, type, folder.toString());
         if (said != null) {
@@ -48,11 +49,13 @@ final class TestMount implements AutoCloseable {
         return new TestMount(folder);
     }
 
-    Path folder() {
+    /** Where it is. */
+    public Path folder() {
         return folder;
     }
 
-    void remount(String options) {
+    /** Changes its options. */
+    public void remount(String options) {
         String said = run("mount", "-o", "remount," + options, folder.toString());
         if (said != null) {
             throw new AssertionError("remount " + options + ": " + said);
