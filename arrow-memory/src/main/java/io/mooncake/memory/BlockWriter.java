@@ -30,7 +30,7 @@ public interface BlockWriter extends AutoCloseable {
 
     /**
      * Payload of the next block, zeroed or not, {@code payloadBytes} long, to be filled whole before the next call. Borrowed until
-     * publish or close.
+     * publish or close: an access after that throws.
      *
      * @throws io.mooncake.base.MooncakeException ILLEGAL_STATE when {@link #hasNext()} is false
      */

@@ -21,6 +21,7 @@ final class LocalLease implements PrefixLease {
     private final int matchedTokens;
     private final int localTokens;
     private final MissReason missReason;
+    private final BorrowedViews views = new BorrowedViews(KIND);
     private final AtomicBoolean closed = new AtomicBoolean();
 
     /**
@@ -77,7 +78,7 @@ final class LocalLease implements PrefixLease {
     public ArrowBuf block(int index) {
         requireOpen();
         checkIndex(index);
-        return ArrowViews.of(store.slab.payloadAddress(slots[index]), store.layout.payloadBytes())
+        return views.of(store.slab.payloadAddress(slots[index]), store.layout.payloadBytes())
                 .writerIndex(store.layout.payloadBytes());
     }
 
@@ -133,6 +134,7 @@ final class LocalLease implements PrefixLease {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            views.end();
             long now = store.nanoClock.getAsLong();
             for (int slot : slots) {
                 store.leaseEnded(slot, now);

@@ -29,6 +29,8 @@ final class LocalWriter implements BlockWriter {
     private BlockKey[] pendingKeys = new BlockKey[4];
 
     private int pendingCount;
+    /** Of the pending blocks: a block that is found by others does not change. */
+    private BorrowedViews views = new BorrowedViews(KIND);
     /** How many of {@code pendingKeys} are made: the pending ones' and at most one more. */
     private int keyed;
 
@@ -93,13 +95,15 @@ final class LocalWriter implements BlockWriter {
         int slot = reserved;
         reserved = BlockSlab.NONE;
         pending[pendingCount++] = slot;
-        return ArrowViews.of(store.slab.payloadAddress(slot), store.layout.payloadBytes());
+        return views.of(store.slab.payloadAddress(slot), store.layout.payloadBytes());
     }
 
     @Override
     public int publish() {
         requireOpen();
         pool.handles().requireOpen();
+        views.end();
+        views = new BorrowedViews(KIND);
         int published = 0;
         int count = pendingCount;
         BlockKey ahead = keyed > count ? pendingKeys[count] : null;
@@ -150,6 +154,7 @@ final class LocalWriter implements BlockWriter {
     public void close() {
         if (!closed) {
             closed = true;
+            views.end();
             for (int i = 0; i < pendingCount; i++) {
                 store.abandon(pending[i]);
             }

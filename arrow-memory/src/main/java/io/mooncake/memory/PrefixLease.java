@@ -7,7 +7,7 @@ import org.apache.arrow.memory.ArrowBuf;
  * A cached prefix held in local memory until closed. Never null: a full miss is a lease of zero blocks with its reason.
  *
  * <p>Ownership: the caller owes one {@link #close()}; while open, none of its blocks moves, changes or goes. Buffers are borrowed: they
- * must not be closed, released or written by the caller, and are invalid after close. Threading: one caller thread at a time; {@code
+ * must not be closed, released or written by the caller, and are invalid after close: an access then throws. Threading: one caller thread at a time; {@code
  * close} is idempotent and may come from any thread.
  */
 public interface PrefixLease extends AutoCloseable {

@@ -271,6 +271,49 @@ class LocalKvPoolTest {
     }
 
     @Test
+    void block_viewKeptAfterClose_refusesEachAccess() {
+        int[] prompt = tokens(random, 2 * BLOCK_TOKENS + 1);
+        try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4)) {
+            store(pool, Tenant.DEFAULT, prompt);
+            ArrowBuf view;
+            ArrowBuf slice;
+            try (PrefixLease lease = pool.acquire(prompt, soon())) {
+                view = lease.block(1);
+                slice = lease.block(0).slice(8, 16);
+                assertThat(view.getByte(0)).isEqualTo(lease.block(1).getByte(0));
+                assertThat(slice.getByte(0)).isEqualTo(lease.block(0).getByte(8));
+                assertThatThrownBy(view::close)
+                        .isInstanceOf(MooncakeException.class)
+                        .hasMessageContaining("borrowed");
+                assertThatThrownBy(() -> view.getReferenceManager().retain())
+                        .isInstanceOf(MooncakeException.class)
+                        .hasMessageContaining("borrowed");
+            }
+            assertThat(view.refCnt()).isZero();
+            assertThatThrownBy(() -> view.getByte(0)).isInstanceOf(RuntimeException.class);
+            assertThatThrownBy(() -> slice.getByte(0)).isInstanceOf(RuntimeException.class);
+        }
+    }
+
+    @Test
+    void next_viewKeptAfterPublish_refusesWritesToTheSealedBlock() {
+        int[] prompt = tokens(random, 2 * BLOCK_TOKENS + 1);
+        try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 4)) {
+            ArrowBuf second;
+            try (PrefixLease lease = pool.acquire(prompt, soon());
+                    BlockWriter writer = pool.extend(lease, prompt)) {
+                ArrowBuf first = writer.next();
+                first.setByte(0, 1);
+                writer.publish();
+                assertThatThrownBy(() -> first.setByte(0, 2)).isInstanceOf(RuntimeException.class);
+                second = writer.next();
+                second.setByte(0, 3);
+            }
+            assertThatThrownBy(() -> second.setByte(0, 4)).isInstanceOf(RuntimeException.class);
+        }
+    }
+
+    @Test
     void close_leaseTwice_releasesOnce() {
         int[] prompt = tokens(random, 20);
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 2)) {

@@ -107,6 +107,11 @@ public final class Pools {
         return (byte) (mixed >>> (8 * (index & 7)));
     }
 
+    /** Memory that the test holds by other means. */
+    static ArrowBuf view(long address, int bytes) {
+        return new BorrowedViews("test").of(address, bytes);
+    }
+
     static void fill(ArrowBuf payload, BlockLayout layout, String tenant, BlockKey key) {
         for (int layer = 0; layer < layout.layers(); layer++) {
             for (int i = 0; i < layout.layerBytes(); i++) {
