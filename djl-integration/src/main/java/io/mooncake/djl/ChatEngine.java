@@ -72,7 +72,7 @@ public final class ChatEngine implements AutoCloseable {
             requireOpen();
             long begun = System.nanoTime();
             try (PrefixLease lease = request.lookup()
-                    ? pool.acquire(prompt, deadline.atMost(request.lookupTimeout()))
+                    ? pool.acquire(prompt, deadline.atMost(request.lookupTimeout()), request.hints())
                     : pool.withoutLookup()) {
                 return new Run(request, prompt, pool, lease, deadline, start, begun).generate();
             }

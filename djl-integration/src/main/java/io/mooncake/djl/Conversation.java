@@ -5,6 +5,7 @@ import io.mooncake.djl.text.ChatMessage;
 import io.mooncake.djl.text.ChatTemplate;
 import io.mooncake.djl.text.Tokenizer;
 import io.mooncake.djl.text.jinja.MarkedText;
+import io.mooncake.memory.RequestHints;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -36,8 +37,14 @@ public final class Conversation {
      * @param prompt token ids of the whole conversation, the start of the answer included
      * @param retokenised whether they diverge from the ledger
      * @param text the rendered conversation
+     * @param number of the turn, 0 for the first
      */
-    public record Turn(int[] prompt, boolean retokenised, String text) {}
+    public record Turn(int[] prompt, boolean retokenised, String text, int number) {
+        /** The prompt with what else is known of it. */
+        public GenerationRequest request() {
+            return GenerationRequest.of(prompt).retokenised(retokenised).hints(new RequestHints(number, 1));
+        }
+    }
 
     /** The next turn after one more message of a user. */
     public Turn ask(String question) {
@@ -57,14 +64,17 @@ public final class Conversation {
         messages.addAll(all);
         MarkedText rendered = template.render(all, true);
         String text = rendered.text();
+        int number = (int) all.stream()
+                .filter(message -> message.role().equals("assistant"))
+                .count();
         if (ledger.length > 0 && text.startsWith(ledgerText)) {
             int from = ledgerText.length();
             int[] added = tokenizer.encodeAfter(ledger, text.substring(from), shifted(rendered.untrusted(), from));
-            return new Turn(join(ledger, added), false, text);
+            return new Turn(join(ledger, added), false, text, number);
         }
         boolean diverged = ledger.length > 0;
         retokenised += diverged ? 1 : 0;
-        return new Turn(template.encode(all, true), diverged, text);
+        return new Turn(template.encode(all, true), diverged, text, number);
     }
 
     /**

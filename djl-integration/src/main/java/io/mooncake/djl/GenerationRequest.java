@@ -2,6 +2,7 @@
 package io.mooncake.djl;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.memory.RequestHints;
 import java.time.Duration;
 import java.util.Set;
 import java.util.function.IntConsumer;
@@ -19,6 +20,7 @@ import java.util.function.IntConsumer;
  * @param retokenised whether the prompt diverged from its conversation's ledger
  * @param keepLogits whether the first token's logits are returned whole
  * @param onToken called with each token as it is known, on the generating thread
+ * @param hints what the pool's policy may know of it
  */
 public record GenerationRequest(
         int[] prompt,
@@ -30,7 +32,8 @@ public record GenerationRequest(
         Sampling sampling,
         boolean retokenised,
         boolean keepLogits,
-        IntConsumer onToken) {
+        IntConsumer onToken,
+        RequestHints hints) {
 
     public GenerationRequest {
         if (prompt.length == 0) {
@@ -48,19 +51,49 @@ public record GenerationRequest(
     /** Greedy, 64 tokens, cached prefixes used and new blocks stored, 2 s for fetches. */
     public static GenerationRequest of(int[] prompt) {
         return new GenerationRequest(
-                prompt, 64, Set.of(), true, true, Duration.ofSeconds(2), Sampling.GREEDY, false, false, token -> {});
+                prompt,
+                64,
+                Set.of(),
+                true,
+                true,
+                Duration.ofSeconds(2),
+                Sampling.GREEDY,
+                false,
+                false,
+                token -> {},
+                RequestHints.NONE);
     }
 
     /** The same with another limit of tokens. */
     public GenerationRequest maxNewTokens(int tokens) {
         return new GenerationRequest(
-                prompt, tokens, stopTokens, lookup, store, lookupTimeout, sampling, retokenised, keepLogits, onToken);
+                prompt,
+                tokens,
+                stopTokens,
+                lookup,
+                store,
+                lookupTimeout,
+                sampling,
+                retokenised,
+                keepLogits,
+                onToken,
+                hints);
     }
 
     /** The same, ended by one of {@code tokens}. */
     public GenerationRequest stopAt(Set<Integer> tokens) {
         return new GenerationRequest(
-                prompt, maxNewTokens, tokens, lookup, store, lookupTimeout, sampling, retokenised, keepLogits, onToken);
+                prompt,
+                maxNewTokens,
+                tokens,
+                lookup,
+                store,
+                lookupTimeout,
+                sampling,
+                retokenised,
+                keepLogits,
+                onToken,
+                hints);
     }
 
     /** The same, computed whole and stored nowhere: the measure that reuse is held against. */
@@ -75,25 +108,56 @@ public record GenerationRequest(
                 sampling,
                 retokenised,
                 keepLogits,
-                onToken);
+                onToken,
+                hints);
     }
 
     /** The same with cached prefixes used or not, new blocks stored or not. */
     public GenerationRequest cache(boolean use, boolean keep) {
         return new GenerationRequest(
-                prompt, maxNewTokens, stopTokens, use, keep, lookupTimeout, sampling, retokenised, keepLogits, onToken);
+                prompt,
+                maxNewTokens,
+                stopTokens,
+                use,
+                keep,
+                lookupTimeout,
+                sampling,
+                retokenised,
+                keepLogits,
+                onToken,
+                hints);
     }
 
     /** The same with another limit for fetches. */
     public GenerationRequest lookupTimeout(Duration limit) {
         return new GenerationRequest(
-                prompt, maxNewTokens, stopTokens, lookup, store, limit, sampling, retokenised, keepLogits, onToken);
+                prompt,
+                maxNewTokens,
+                stopTokens,
+                lookup,
+                store,
+                limit,
+                sampling,
+                retokenised,
+                keepLogits,
+                onToken,
+                hints);
     }
 
     /** The same, tokens chosen by {@code how}. */
     public GenerationRequest sampling(Sampling how) {
         return new GenerationRequest(
-                prompt, maxNewTokens, stopTokens, lookup, store, lookupTimeout, how, retokenised, keepLogits, onToken);
+                prompt,
+                maxNewTokens,
+                stopTokens,
+                lookup,
+                store,
+                lookupTimeout,
+                how,
+                retokenised,
+                keepLogits,
+                onToken,
+                hints);
     }
 
     /** The same, marked as diverged from its conversation's ledger or not. */
@@ -108,13 +172,24 @@ public record GenerationRequest(
                 sampling,
                 diverged,
                 keepLogits,
-                onToken);
+                onToken,
+                hints);
     }
 
     /** The same, the first token's logits returned whole. */
     public GenerationRequest keepingLogits() {
         return new GenerationRequest(
-                prompt, maxNewTokens, stopTokens, lookup, store, lookupTimeout, sampling, retokenised, true, onToken);
+                prompt,
+                maxNewTokens,
+                stopTokens,
+                lookup,
+                store,
+                lookupTimeout,
+                sampling,
+                retokenised,
+                true,
+                onToken,
+                hints);
     }
 
     /** The same, tokens told to {@code listener} as they are known. */
@@ -129,6 +204,23 @@ public record GenerationRequest(
                 sampling,
                 retokenised,
                 keepLogits,
-                listener);
+                listener,
+                hints);
+    }
+
+    /** The same, with what the pool's policy may know of it. */
+    public GenerationRequest hints(RequestHints known) {
+        return new GenerationRequest(
+                prompt,
+                maxNewTokens,
+                stopTokens,
+                lookup,
+                store,
+                lookupTimeout,
+                sampling,
+                retokenised,
+                keepLogits,
+                onToken,
+                known);
     }
 }

@@ -9,6 +9,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.djl.gguf.TinyLlama;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.MissReason;
+import io.mooncake.memory.RequestHints;
 import io.mooncake.memory.ReuseMode;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -106,6 +107,21 @@ final class ChatEngineTest {
                 assertThat(reused.reusedTokens()).isEqualTo(asked == before ? 64 : 0);
                 assertThat(reused.logitsDigest()).isEqualTo(computed.logitsDigest());
             }
+        }
+    }
+
+    @Test
+    void generate_hintsAndAnswer_reachThePool() {
+        try (TestModel tiny = TestModel.exact();
+                ChatEngine engine = new ChatEngine(tiny.model)) {
+            WatchedPool pool = new WatchedPool(tiny.pool);
+            GenerationRequest request = GenerationRequest.of(tiny.prompt(new Random(TestModel.SEED), 100))
+                    .maxNewTokens(3);
+            engine.generate(request, pool, soon());
+            engine.generate(request.hints(new RequestHints(4, 2.5)), pool, soon());
+            engine.generate(request.withoutCache(), pool, soon());
+            assertThat(pool.hints).containsExactly(RequestHints.NONE, new RequestHints(4, 2.5));
+            assertThat(pool.answers).containsExactly(3, 3);
         }
     }
 

@@ -10,6 +10,7 @@ import io.mooncake.djl.text.ChatMessage;
 import io.mooncake.djl.text.ChatTemplate;
 import io.mooncake.djl.text.Tokenizer;
 import io.mooncake.memory.MissReason;
+import io.mooncake.memory.RequestHints;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -58,6 +59,8 @@ final class ConversationTest {
         assertThat(conversation.answered(first, generated)).isEqualTo("the end");
         Conversation.Turn second = conversation.ask("More.");
         assertThat(second.retokenised()).isFalse();
+        assertThat(second.number()).isEqualTo(1);
+        assertThat(second.request().hints()).isEqualTo(new RequestHints(1, 1));
         assertThat(second.prompt()).startsWith(conversation.ledger());
         assertThat(Arrays.copyOf(second.prompt(), first.prompt().length + generated.length))
                 .endsWith(generated);
@@ -149,10 +152,8 @@ final class ConversationTest {
             }
             Conversation.Turn changed = conversation.next(
                     List.of(ChatMessage.system("word ".repeat(40)), ChatMessage.user("x".repeat(100))));
-            Generation answer = engine.generate(
-                    GenerationRequest.of(changed.prompt()).maxNewTokens(1).retokenised(changed.retokenised()),
-                    tiny.pool,
-                    Deadline.ofMillis(60_000));
+            Generation answer =
+                    engine.generate(changed.request().maxNewTokens(1), tiny.pool, Deadline.ofMillis(60_000));
             assertThat(answer.missReason()).isEqualTo(MissReason.RETOKENISED);
         }
         assertThat(reused).anyMatch(tokens -> tokens > 0);

@@ -36,7 +36,7 @@ final class RealModelIT {
                     .system("You are a helpful librarian. " + "Books are lent for two weeks. ".repeat(150));
             for (String question : new String[] {"May I keep a book for a month?", "Why?"}) {
                 Conversation.Turn turn = conversation.ask(question);
-                GenerationRequest request = GenerationRequest.of(turn.prompt())
+                GenerationRequest request = turn.request()
                         .maxNewTokens(16)
                         .stopAt(Set.of(extension.tokenizer().eosId()));
                 Generation computed = engine.generate(request.withoutCache(), pool, Deadline.ofMillis(120_000));
