@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* Raised together with NativeBridge.EXPECTED_VERSION: a library of another version is refused by the Java side. */
-#define BRIDGE_VERSION 7
+#define BRIDGE_VERSION 8
 
 #define JNI_CLASS_CALL(type, name) JNIEXPORT type JNICALL Java_io_mooncake_natives_NativeCalls_##name
 

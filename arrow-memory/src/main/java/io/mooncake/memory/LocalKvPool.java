@@ -10,7 +10,6 @@ import io.mooncake.memory.block.ChainKeys;
 import io.mooncake.memory.index.PrefixIndex;
 import io.mooncake.memory.policy.EvictionPolicy;
 import io.mooncake.memory.policy.Policies;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
@@ -299,14 +298,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     public List<BlockKey> chain(Tenant tenant, int[] tokens) {
         checkTokens(tokens);
         int blockTokens = store.layout.blockTokens();
-        ChainKeys keys = new ChainKeys();
-        List<BlockKey> chain = new ArrayList<>(tokens.length / blockTokens);
-        BlockKey key = root(tenant);
-        for (int at = 0; at + blockTokens <= tokens.length; at += blockTokens) {
-            key = keys.next(key, tokens, at, blockTokens);
-            chain.add(key);
-        }
-        return chain;
+        return Arrays.asList(new ChainKeys().chain(root(tenant), tokens, 0, blockTokens, tokens.length / blockTokens));
     }
 
     // ------------------------------------------------------------------------------------------------------- peers

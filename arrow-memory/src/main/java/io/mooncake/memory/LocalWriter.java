@@ -8,6 +8,7 @@ import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
 import java.util.Arrays;
 import org.apache.arrow.memory.ArrowBuf;
+import org.jspecify.annotations.Nullable;
 
 /** The writer of {@link LocalKvPool}. Slots it holds are in state filling, so nobody else sees them, and go back on close. */
 final class LocalWriter implements BlockWriter {
@@ -18,21 +19,19 @@ final class LocalWriter implements BlockWriter {
     private final String tenant;
     private final int[] tokens;
     private final int blocks;
-    private final ChainKeys keys = new ChainKeys();
+    private final int firstBlock;
+    /** Keys of all blocks from {@code firstBlock} on, made with the first. */
+    private BlockKey @Nullable [] chain;
+
     /** Key of the last published block, or of the prefix. */
     private BlockKey parent;
     /** Index of the first pending block: those before it are published. */
     private int firstPending;
 
     private int[] pending = new int[4];
-    /** Keys of the pending blocks, and of the one that {@code reserved} is for. */
-    private BlockKey[] pendingKeys = new BlockKey[4];
-
     private int pendingCount;
     /** Of the pending blocks: a block that is found by others does not change. */
     private BorrowedViews views = new BorrowedViews(KIND);
-    /** How many of {@code pendingKeys} are made: the pending ones' and at most one more. */
-    private int keyed;
 
     private boolean broken;
     /** Slot of the next block; NONE until there is one, REFUSED for good. */
@@ -48,6 +47,7 @@ final class LocalWriter implements BlockWriter {
         this.store = pool.store();
         this.tenant = tenant;
         this.parent = parent;
+        this.firstBlock = firstBlock;
         this.firstPending = firstBlock;
         this.blocks = tokens.length / store.layout.blockTokens();
         // A copy: keys are made from it at publish, and a caller may reuse its array.
@@ -75,15 +75,18 @@ final class LocalWriter implements BlockWriter {
     private int reserve() {
         if (pendingCount == pending.length) {
             pending = Arrays.copyOf(pending, 2 * pendingCount);
-            pendingKeys = Arrays.copyOf(pendingKeys, 2 * pendingCount);
         }
-        if (keyed == pendingCount) {
-            BlockKey before = pendingCount == 0 ? parent : pendingKeys[pendingCount - 1];
+        return store.allocateFor(key(blockIndex()).word0());
+    }
+
+    private BlockKey key(int block) {
+        BlockKey[] keys = chain;
+        if (keys == null) {
             int blockTokens = store.layout.blockTokens();
-            pendingKeys[pendingCount] = keys.next(before, tokens, blockIndex() * blockTokens, blockTokens);
-            keyed++;
+            keys = new ChainKeys().chain(parent, tokens, firstBlock * blockTokens, blockTokens, blocks - firstBlock);
+            chain = keys;
         }
-        return store.allocateFor(pendingKeys[pendingCount].word0());
+        return keys[block - firstBlock];
     }
 
     @Override
@@ -106,20 +109,15 @@ final class LocalWriter implements BlockWriter {
         views = new BorrowedViews(KIND);
         int published = 0;
         int count = pendingCount;
-        BlockKey ahead = keyed > count ? pendingKeys[count] : null;
         pendingCount = 0;
         for (int i = 0; i < count; i++) {
             int slot = pending[i];
             if (broken) {
                 store.abandon(slot);
             } else {
-                published += publish(slot, pendingKeys[i]);
+                published += publish(slot, key(firstPending));
             }
             firstPending++;
-        }
-        keyed = 0;
-        if (ahead != null) {
-            pendingKeys[keyed++] = ahead;
         }
         return published;
     }

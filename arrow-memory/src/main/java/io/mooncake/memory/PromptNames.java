@@ -26,10 +26,12 @@ final class PromptNames {
         }
         int full = Math.min(tokens.length / blockTokens, count);
         BlockKey key = lastKey;
-        ChainKeys keys = full > whole ? new ChainKeys() : null;
-        for (int i = whole; keys != null && i < full; i++) {
-            key = keys.next(key, tokens, i * blockTokens, blockTokens);
-            names[i] = key.word0();
+        if (full > whole) {
+            BlockKey[] chain = new ChainKeys().chain(lastKey, tokens, whole * blockTokens, blockTokens, full - whole);
+            for (int i = whole; i < full; i++) {
+                names[i] = chain[i - whole].word0();
+            }
+            key = chain[full - whole - 1];
         }
         if (full < count) {
             names[full] = partial(key, tokens, full * blockTokens);

@@ -10,7 +10,7 @@ package io.mooncake.natives;
  */
 public final class NativeBridge {
     /** The C interface that these classes speak; BRIDGE_VERSION in bridge.c. */
-    static final int EXPECTED_VERSION = 7;
+    static final int EXPECTED_VERSION = 8;
 
     /** The outcome of loading the bridge. */
     public sealed interface Availability {}

@@ -49,4 +49,19 @@ final class NativeCalls {
 
     /** Allocates the blocks of the file's first bytes: 0 or errno. */
     static native int fileAllocate(String path, long bytes);
+
+    /** Whether the processor has what {@link #chainKeys} needs. */
+    static native boolean chainSupported();
+
+    /** See {@link ChainHash}. */
+    static native void chainKeys(
+            long parent0,
+            long parent1,
+            long parent2,
+            long parent3,
+            int[] tokens,
+            int offset,
+            int blockTokens,
+            int blocks,
+            long[] digests);
 }

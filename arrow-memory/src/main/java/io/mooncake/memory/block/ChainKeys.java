@@ -6,6 +6,7 @@ import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.ReuseMode;
+import io.mooncake.natives.ChainHash;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
@@ -18,6 +19,7 @@ import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How blocks are named, version 1. Every integer is little-endian and 4 bytes, every text UTF-8, so that a key is the same on every
@@ -40,6 +42,9 @@ import javax.crypto.spec.SecretKeySpec;
  * identities share one. HMAC pads a short key with zeros and hashes a long one, so the length of the salt is a field of its own, and salts
  * that differ only in trailing zeros give other roots. The empty salt is an ordinary one: HMAC with an empty key.
  *
+ * <p>Chains are hashed by the native bridge where that is there and the processor has SHA-256 instructions: a block of 16 tokens then takes little
+ * more than the latency of those. Single blocks, blocks of one token, and all elsewhere are hashed by the JDK. The keys are the same.
+ *
  * <p>Threading: an instance serves one thread; {@link #root} is static and safe for all.
  */
 public final class ChainKeys {
@@ -50,10 +55,28 @@ public final class ChainKeys {
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
 
-    private final MessageDigest sha256 = newSha256();
+    /** Blocks hashed in one call: what the longs of their keys take is small. */
+    private static final int BATCH = 256;
+
+    private final boolean inC;
+    /** Of the last batch; four longs a key. */
+    private long[] words = new long[ChainHash.LONGS];
+    /** Made when it is needed: it costs as much as some blocks. */
+    private @Nullable MessageDigest sha256;
+
     private final byte[] digest = new byte[BlockKey.BYTES];
     /** The message of the last call: of one as long, tags and lengths are there already. */
     private byte[] message = new byte[0];
+
+    /** Hashes by the native bridge where that is there and the processor can, else by the JDK. */
+    public ChainKeys() {
+        this(ChainHash.available());
+    }
+
+    /** For tests and benches: which of the two hashes. */
+    ChainKeys(boolean inC) {
+        this.inC = inC;
+    }
 
     /** The digest over all fields of {@code identity}, 32 bytes. */
     public static byte[] identityDigest(KvIdentity identity) {
@@ -93,8 +116,81 @@ public final class ChainKeys {
         }
     }
 
-    /** The name of the block that follows {@code parent} with {@code tokens[offset..offset+count)}. */
+    /**
+     * The name of the block that follows {@code parent} with {@code tokens[offset..offset+count)}.
+     *
+     * @throws MooncakeException INVALID_ARGUMENT when {@code tokens} is shorter
+     */
     public BlockKey next(BlockKey parent, int[] tokens, int offset, int count) {
+        requireWithin(tokens, offset, count, 1);
+        // A call of C for one block costs more than it gains.
+        return nextInJava(parent, tokens, offset, count);
+    }
+
+    /**
+     * The names of {@code blocks} blocks of {@code blockTokens} tokens each that follow {@code parent}, from {@code tokens[offset]} on.
+     *
+     * @throws MooncakeException INVALID_ARGUMENT when {@code tokens} is shorter
+     */
+    public BlockKey[] chain(BlockKey parent, int[] tokens, int offset, int blockTokens, int blocks) {
+        requireWithin(tokens, offset, blockTokens, blocks);
+        BlockKey[] chain = new BlockKey[blocks];
+        boolean batched = isInC(blockTokens);
+        BlockKey last = parent;
+        int done = 0;
+        while (done < blocks) {
+            int count = batched ? Math.min(BATCH, blocks - done) : 1;
+            int from = offset + done * blockTokens;
+            if (batched) {
+                hash(last, tokens, from, blockTokens, count);
+                for (int i = 0; i < count; i++) {
+                    chain[done + i] = key(i);
+                }
+            } else {
+                chain[done] = nextInJava(last, tokens, from, blockTokens);
+            }
+            done += count;
+            last = chain[done - 1];
+        }
+        return chain;
+    }
+
+    private static void requireWithin(int[] tokens, int offset, int blockTokens, int blocks) {
+        if (offset < 0
+                || blockTokens < 0
+                || blocks < 0
+                || (long) blocks * blockTokens > (long) tokens.length - offset) {
+            throw MooncakeException.invalid(
+                    "blocks", blocks + " of " + blockTokens + " from token " + offset, "within " + tokens.length);
+        }
+    }
+
+    private boolean isInC(int blockTokens) {
+        return inC && blockTokens >= ChainHash.MIN_BLOCK_TOKENS && blockTokens <= ChainHash.MAX_BLOCK_TOKENS;
+    }
+
+    private void hash(BlockKey parent, int[] tokens, int offset, int blockTokens, int blocks) {
+        if (words.length < ChainHash.LONGS * blocks) {
+            words = new long[ChainHash.LONGS * blocks];
+        }
+        ChainHash.chain(
+                parent.word0(),
+                parent.word1(),
+                parent.word2(),
+                parent.word3(),
+                tokens,
+                offset,
+                blockTokens,
+                blocks,
+                words);
+    }
+
+    private BlockKey key(int index) {
+        int at = ChainHash.LONGS * index;
+        return new BlockKey(words[at], words[at + 1], words[at + 2], words[at + 3]);
+    }
+
+    private BlockKey nextInJava(BlockKey parent, int[] tokens, int offset, int count) {
         int length = TOKENS + 4 * count;
         if (message.length != length) {
             message = new byte[length];
@@ -110,9 +206,14 @@ public final class ChainKeys {
         for (int i = 0; i < count; i++) {
             INT.set(message, TOKENS + 4 * i, tokens[offset + i]);
         }
-        sha256.update(message, 0, length);
+        MessageDigest hash = sha256;
+        if (hash == null) {
+            hash = newSha256();
+            sha256 = hash;
+        }
+        hash.update(message, 0, length);
         try {
-            sha256.digest(digest, 0, digest.length);
+            hash.digest(digest, 0, digest.length);
         } catch (DigestException e) {
             throw new MooncakeException(Code.INTERNAL, "SHA-256: " + e.getMessage(), e);
         }

@@ -216,9 +216,9 @@ final class TreeEditor {
         blocks.node(slot, count, node);
         if (chainKeys != null) {
             BlockKey key = parentSlot == NONE ? root.key : blocks.key(parentSlot);
+            BlockKey[] chain = chainKeys.chain(key, tokens, block * blockTokens, blockTokens, count);
             for (int i = 0; i < count; i++) {
-                key = chainKeys.next(key, tokens, (block + i) * blockTokens, blockTokens);
-                blocks.key(slot + i, key);
+                blocks.key(slot + i, chain[i]);
             }
         }
     }

@@ -3,11 +3,15 @@ package io.mooncake.memory.block;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvDataType;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.ReuseMode;
+import io.mooncake.natives.ChainHash;
+import io.mooncake.natives.NativeBridge;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -18,6 +22,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Properties;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -66,26 +71,77 @@ class ChainKeysTest {
         for (int i = 0; i < longSalt.length; i++) {
             longSalt[i] = (byte) i;
         }
-        Properties made = new Properties();
-        put(made, "a", PLAIN, new byte[0], count, largest);
-        put(made, "a0", PLAIN, new byte[] {0}, count);
-        put(made, "along", PLAIN, longSalt, count);
-        put(
-                made,
-                "b",
-                OTHER,
-                "salt".getBytes(StandardCharsets.US_ASCII),
-                new int[] {0, 1},
-                new int[] {49151, 7},
-                new int[] {1, 0});
-        assertThat(made).isEqualTo(golden);
+        for (ChainKeys keys : both()) {
+            Properties made = new Properties();
+            put(made, keys, "a", PLAIN, new byte[0], count, largest);
+            put(made, keys, "a0", PLAIN, new byte[] {0}, count);
+            put(made, keys, "along", PLAIN, longSalt, count);
+            put(
+                    made,
+                    keys,
+                    "b",
+                    OTHER,
+                    "salt".getBytes(StandardCharsets.US_ASCII),
+                    new int[] {0, 1},
+                    new int[] {49151, 7},
+                    new int[] {1, 0});
+            assertThat(made).isEqualTo(golden);
+        }
     }
 
-    private static void put(Properties made, String name, KvIdentity identity, byte[] salt, int[]... blocks) {
+    /** One that hashes in Java, and one that hashes in C where that can be. */
+    private static List<ChainKeys> both() {
+        ChainKeys inJava = new ChainKeys(false);
+        return ChainHash.available() ? List.of(inJava, new ChainKeys(true)) : List.of(inJava);
+    }
+
+    /** Blocks of all sizes, with lengths that end in each place of a hash block, in more than one copy and more than one batch. */
+    @Test
+    void chain_randomTokens_inCEqualsInJava() {
+        assumeTrue(ChainHash.available(), "no SHA-256 in C here: " + NativeBridge.availability());
+        long seed = Long.getLong("mooncake.seed", System.nanoTime());
+        System.out.println("chain keys: -Dmooncake.seed=" + seed);
+        SplittableRandom random = new SplittableRandom(seed);
+        ChainKeys inC = new ChainKeys(true);
+        ChainKeys inJava = new ChainKeys(false);
+        for (int trial = 0; trial < 400; trial++) {
+            int blockTokens = trial < 140 ? 1 + trial : trial < 240 ? 16 : 1 + random.nextInt(4200);
+            int blocks = random.nextInt(Math.max(2, Math.min(600, 20_000 / blockTokens)));
+            int offset = random.nextInt(40);
+            int[] tokens = random.ints(offset + blocks * blockTokens + random.nextInt(3))
+                    .toArray();
+            BlockKey parent = new BlockKey(random.nextLong(), random.nextLong(), random.nextLong(), random.nextLong());
+            BlockKey[] chain = inC.chain(parent, tokens, offset, blockTokens, blocks);
+            assertThat(chain)
+                    .as("%d blocks of %d from %d", blocks, blockTokens, offset)
+                    .isEqualTo(inJava.chain(parent, tokens, offset, blockTokens, blocks));
+            BlockKey key = parent;
+            for (int i = 0; i < Math.min(blocks, 20); i++) {
+                key = inC.next(key, tokens, offset + i * blockTokens, blockTokens);
+                assertThat(key).isEqualTo(chain[i]);
+            }
+        }
+    }
+
+    @Test
+    void chain_tokensTooShort_isRefused() {
+        for (ChainKeys keys : both()) {
+            BlockKey root = ChainKeys.root(PLAIN, new byte[0]);
+            assertThatThrownBy(() -> keys.chain(root, new int[31], 0, 16, 2))
+                    .hasMessage("blocks: 2 of 16 from token 0 (expected: within 31)");
+            assertThatThrownBy(() -> keys.chain(root, new int[40], -1, 16, 2)).isInstanceOf(MooncakeException.class);
+            assertThatThrownBy(() -> keys.chain(root, new int[40], 0, 16, 1 << 28))
+                    .isInstanceOf(MooncakeException.class);
+            assertThatThrownBy(() -> keys.next(root, new int[16], 1, 16)).isInstanceOf(MooncakeException.class);
+            assertThat(keys.chain(root, new int[40], 40, 16, 0)).isEmpty();
+        }
+    }
+
+    private static void put(
+            Properties made, ChainKeys keys, String name, KvIdentity identity, byte[] salt, int[]... blocks) {
         made.put(name + ".identity", HexFormat.of().formatHex(ChainKeys.identityDigest(identity)));
         BlockKey key = ChainKeys.root(identity, salt);
         made.put(name + ".root", key.hex());
-        ChainKeys keys = new ChainKeys();
         for (int i = 0; i < blocks.length; i++) {
             key = keys.next(key, blocks[i], 0, blocks[i].length);
             made.put(name + "." + i, key.hex());

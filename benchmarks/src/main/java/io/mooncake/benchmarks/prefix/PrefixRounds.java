@@ -213,10 +213,6 @@ final class PrefixRounds {
 
     /** Computes the keys of the first {@link #KEY_BLOCKS} blocks; the last one. */
     private static BlockKey chain(ChainKeys keys, BlockKey root, int[] prompt) {
-        BlockKey key = root;
-        for (int block = 0; block < KEY_BLOCKS; block++) {
-            key = keys.next(key, prompt, block * Workload.BLOCK_TOKENS, Workload.BLOCK_TOKENS);
-        }
-        return key;
+        return keys.chain(root, prompt, 0, Workload.BLOCK_TOKENS, KEY_BLOCKS)[KEY_BLOCKS - 1];
     }
 }

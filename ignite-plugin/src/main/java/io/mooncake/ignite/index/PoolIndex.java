@@ -8,6 +8,7 @@ import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.Tenant;
 import io.mooncake.memory.block.ChainKeys;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.UUID;
@@ -42,15 +43,9 @@ public final class PoolIndex {
 
     /** Keys of the whole blocks of {@code tokens} that may be reused, in order. */
     public List<BlockKey> keys(Tenant tenant, int[] tokens) {
-        int blocks = reusableBlocks(tokens.length);
-        List<BlockKey> keys = new ArrayList<>(blocks);
-        ChainKeys chain = new ChainKeys();
-        BlockKey parent = ChainKeys.root(identity, tenant.salt());
-        for (int i = 0; i < blocks; i++) {
-            parent = chain.next(parent, tokens, i * identity.blockTokens(), identity.blockTokens());
-            keys.add(parent);
-        }
-        return keys;
+        BlockKey root = ChainKeys.root(identity, tenant.salt());
+        return Arrays.asList(
+                new ChainKeys().chain(root, tokens, 0, identity.blockTokens(), reusableBlocks(tokens.length)));
     }
 
     /** Holders of {@code keys[from]} and how many blocks from there each has without a gap, longest first. */
