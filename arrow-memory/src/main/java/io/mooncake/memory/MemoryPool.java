@@ -7,16 +7,14 @@ import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.block.BlockArena;
 import io.mooncake.memory.gpu.CudaGpuMemory;
 import io.mooncake.memory.gpu.GpuMemory;
-import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
@@ -55,7 +53,6 @@ public final class MemoryPool implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(MemoryPool.class);
     private static final long LOG_NANOS = 1_000_000_000;
     private static final Duration TIME_TO_COPY = Duration.ofMinutes(1);
-    private static final Path MOUNTS = Path.of("/proc/self/mounts");
 
     private final Map<MemoryTier, TierSpace> spaces = new EnumMap<>(MemoryTier.class);
     private final MemoryPlan plan;
@@ -168,32 +165,8 @@ public final class MemoryPool implements AutoCloseable {
         if (folder != null) {
             return MemoryRegion.allocateShared(bytes, folder);
         }
-        Path huge = options.hugePages() && NativeBridge.available() ? hugePageMount(bytes) : null;
-        if (huge != null) {
-            try {
-                return MemoryRegion.allocateShared(bytes, huge);
-            } catch (MooncakeException e) {
-                LOG.warn("no huge pages for the DRAM tier: {}", e.getMessage());
-            }
-        }
-        return MemoryRegion.allocate(bytes);
-    }
-
-    /** A mount of hugetlbfs that can be written and has room, or null. */
-    private static @Nullable Path hugePageMount(long bytes) {
-        try {
-            for (String line : Files.readAllLines(MOUNTS)) {
-                String[] fields = line.split(" ", 4);
-                if (fields.length == 4
-                        && fields[2].equals("hugetlbfs")
-                        && SharedFile.obstacle(Path.of(fields[1]), bytes).isEmpty()) {
-                    return Path.of(fields[1]);
-                }
-            }
-        } catch (IOException e) {
-            LOG.debug("no list of mounts, so no huge pages", e);
-        }
-        return null;
+        Optional<MemoryRegion> huge = options.hugePages() ? MemoryRegion.allocateInHugePages(bytes) : Optional.empty();
+        return huge.orElseGet(() -> MemoryRegion.allocate(bytes));
     }
 
     private static String openGpu(MemoryPoolOptions options, @Nullable MemoryRegion region, List<TierSpace> opened) {

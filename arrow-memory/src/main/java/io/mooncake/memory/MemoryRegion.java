@@ -4,15 +4,23 @@ package io.mooncake.memory;
 import io.mooncake.base.ByteSize;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.natives.HugePages;
+import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.apache.arrow.memory.AllocationListener;
 import org.apache.arrow.memory.ArrowBuf;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One page-aligned region of off-heap Arrow memory, zeroed and so touched once at the start: the first touch of a page costs ten times a
@@ -25,6 +33,11 @@ import org.jspecify.annotations.Nullable;
 public final class MemoryRegion implements AutoCloseable {
     /** Alignment of the region, and of everything that is cut from it. */
     public static final int PAGE_BYTES = 4096;
+
+    private static final Logger LOG = LoggerFactory.getLogger(MemoryRegion.class);
+    private static final Path MOUNTS = Path.of("/proc/self/mounts");
+    /** One part of so many may be lost to the rest of the last huge page. */
+    private static final int MAX_WASTE = 8;
 
     private static final long TOUCH_BYTES_A_THREAD = 64L << 20;
     private static final int MAX_TOUCH_THREADS = 16;
@@ -73,6 +86,51 @@ public final class MemoryRegion implements AutoCloseable {
         MemoryRegion region = new MemoryRegion(file.address(), file.bytes(), file, file::close);
         region.touch();
         return region;
+    }
+
+    /**
+     * Allocates a region in huge pages, where a mount of hugetlbfs can be written and the machine has enough of its pages free, and one more for
+     * what an engine tells its peers about it. A mount whose pages would waste more than an eighth is passed over. The region lies in a file,
+     * as one of {@link #allocateShared} does.
+     *
+     * @return empty where there are none
+     * @throws MooncakeException CONFIGURATION and EXHAUSTED as {@link #allocate(long)}
+     */
+    public static Optional<MemoryRegion> allocateInHugePages(long bytes) {
+        requireFits(bytes, MemoryLimits.ofThisProcess());
+        for (Path mount : hugePageMounts(bytes)) {
+            try {
+                return Optional.of(allocateShared(bytes, mount));
+            } catch (MooncakeException e) {
+                LOG.warn("no huge pages of {}: {}", mount, e.getMessage());
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static List<Path> hugePageMounts(long bytes) {
+        List<Path> mounts = new ArrayList<>();
+        try {
+            for (String line : NativeBridge.available() ? Files.readAllLines(MOUNTS) : List.<String>of()) {
+                String[] fields = line.split(" ", 4);
+                if (fields.length == 4 && fields[2].equals("hugetlbfs")) {
+                    Path mount = Path.of(fields[1]);
+                    if (SharedFile.obstacle(mount, bytes).isEmpty() && hasHugePages(mount, bytes)) {
+                        mounts.add(mount);
+                    }
+                }
+            }
+        } catch (IOException | InvalidPathException e) {
+            LOG.debug("no list of mounts, so no huge pages", e);
+        }
+        return mounts;
+    }
+
+    private static boolean hasHugePages(Path mount, long bytes) throws IOException {
+        long pageBytes = Files.getFileStore(mount).getBlockSize();
+        long pages = bytes / pageBytes + (bytes % pageBytes == 0 ? 0 : 1);
+        return pages * pageBytes - bytes <= bytes / MAX_WASTE
+                && HugePages.pools().stream().anyMatch(pool -> pool.pageBytes() == pageBytes && pool.free() > pages);
     }
 
     static MemoryRegion allocate(long bytes, MemoryLimits limits) {

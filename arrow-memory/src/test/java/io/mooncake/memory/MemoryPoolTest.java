@@ -504,7 +504,7 @@ class MemoryPoolTest {
     @Test
     void create_mountOfHugePages_isUsedWhereItHasRoom() throws Exception {
         assumeTrue(NativeBridge.available(), "native bridge");
-        try (HugePageMount mount = HugePageMount.mount(folder, 4, true)) {
+        try (HugePageMount mount = HugePageMount.mount(folder, 5, true)) {
             try (MemoryPool pool = MemoryPool.create(0, 8 * MIB, null, 0)) {
                 assertThat(pool.plan().cpuPages()).startsWith("huge pages, a file in ");
                 filled(pool, 3 * MIB, 1).close();

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.natives.HugePageMount;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
 import java.nio.file.Files;
@@ -20,17 +21,65 @@ class MemoryRegionTest {
     private Path folder;
 
     @Test
-    void allocate_severalThreadsWorth_isAlignedAndZero() {
+    void allocate_severalThreadsWorth_isAlignedZeroAndThere() throws Exception {
         long bytes = (200L << 20) + 1;
         try (MemoryRegion region = MemoryRegion.allocate(bytes)) {
             assertThat(region.address() % MemoryRegion.PAGE_BYTES).isZero();
             assertThat(region.bytes()).isEqualTo((200L << 20) + 4096);
+            // Before it is read, which would bring pages of zeros of its own.
+            assertThat(PageMap.missing(region.address(), region.bytes())).isZero();
             long or = 0;
             for (long at = 0; at < region.bytes(); at += 8) {
                 or |= MemoryUtil.getLong(region.address() + at);
             }
             assertThat(or).isZero();
         }
+    }
+
+    @Test
+    void missing_memoryThatNobodyTouched_isAllOfIt() throws Exception {
+        long bytes = 64L << 20;
+        long address = MemoryUtil.allocateMemory(bytes);
+        try {
+            long from = (address + 4095) & -4096;
+            long pages = (bytes >> 12) - 1;
+            assertThat(PageMap.missing(from, pages << 12)).isGreaterThan(pages * 9 / 10);
+            MemoryUtil.setMemory(from, pages << 12, (byte) 0);
+            assertThat(PageMap.missing(from, pages << 12)).isZero();
+        } finally {
+            MemoryUtil.freeMemory(address);
+        }
+    }
+
+    @Test
+    void allocateShared_inMemoryFileSystem_isThere() throws Exception {
+        assumeTrue(NativeBridge.available(), "native bridge");
+        assumeTrue(Files.isWritable(SharedFile.DEFAULT_FOLDER), "/dev/shm");
+        try (MemoryRegion region = MemoryRegion.allocateShared(20 << 20, SharedFile.DEFAULT_FOLDER)) {
+            assertThat(PageMap.missing(region.address(), region.bytes())).isZero();
+        }
+    }
+
+    @Test
+    void allocateInHugePages_mountWithRoom_isMappedInSuchPages() throws Exception {
+        assumeTrue(NativeBridge.available(), "native bridge");
+        int page = HugePageMount.PAGE_BYTES;
+        try (HugePageMount mount = HugePageMount.mount(folder, 10, false)) {
+            try (MemoryRegion region =
+                    MemoryRegion.allocateInHugePages(8L * page + 1).orElseThrow()) {
+                assertThat(region.bytes()).isEqualTo(9L * page);
+                assertThat(region.sharedFile().path()).hasParentRaw(folder);
+                assertThat(PageMap.kernelPageBytes(region.address())).isEqualTo(page);
+                assertThat(PageMap.missing(region.address(), region.bytes())).isZero();
+            }
+            assertThat(MemoryRegion.allocateInHugePages(10L * page))
+                    .as("none left for the engine")
+                    .isEmpty();
+            assertThat(MemoryRegion.allocateInHugePages(page + 1))
+                    .as("nearly half of it would be lost")
+                    .isEmpty();
+        }
+        assertThat(folder).isEmptyDirectory();
     }
 
     @Test

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param evictionPolicy name of the policy that says which blocks stay in memory
  * @param ssd where blocks are kept on an SSD; null: nowhere
  * @param sharedMemory directory of the file through which nodes of this machine may map the memory; null where they may not
+ * @param hugePages whether the memory lies in a mount of hugetlbfs where one has the pages, since no directory was named
  * @param pools pools of this node, from beans and extensions
  * @param extensions extensions in starting order
  * @param engine of an engine that the plugin owns; null where the communication SPI owns it
@@ -36,6 +37,7 @@ public record MooncakeSettings(
         String evictionPolicy,
         @Nullable SsdPlace ssd,
         @Nullable Path sharedMemory,
+        boolean hugePages,
         List<PoolDefinition> pools,
         List<NodeExtension> extensions,
         @Nullable TransferEngineConfig engine,

@@ -92,6 +92,7 @@ public final class SettingsReader {
                 policy,
                 ssd,
                 Objects.requireNonNullElseGet(options.sharedMemory, this::sharesByProtocol) ? directory : null,
+                options.sharedMemoryDirectory == null,
                 pools,
                 extensions,
                 spi() == null ? EngineOptionsReader.config(options, host, secret, MAX_LEASE_MILLIS) : null,

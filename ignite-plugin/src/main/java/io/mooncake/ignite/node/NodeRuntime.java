@@ -139,7 +139,11 @@ public final class NodeRuntime implements NodeServices {
 
     private void startPools(TransferEngine engine, FeedService running, boolean announces) {
         LocalPools pools = new LocalPools(
-                settings.dramBytes(), settings.sharedMemory(), settings.evictionPolicy(), settings.pools());
+                settings.dramBytes(),
+                settings.sharedMemory(),
+                settings.hugePages(),
+                settings.evictionPolicy(),
+                settings.pools());
         localPools = pools;
         SsdPlace ssd = settings.ssd();
         pools.listen(

@@ -20,6 +20,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
@@ -45,6 +46,9 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
     private final MemoryRegion region;
     private final Map<String, LocalKvPool> pools = new LinkedHashMap<>();
     private final Map<String, SsdTier> tiers = new ConcurrentHashMap<>();
+    /** Whether nodes of this machine may map it. */
+    private final boolean offered;
+
     private final LocalKvPool[] byShare;
     private final long shareBytes;
     private @Nullable TransferEngine engine;
@@ -56,12 +60,19 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
      *
      * @param dramBytes all of it
      * @param shared directory of a file through which nodes of this machine may map it for reading, where there is room; null: none may
+     * @param hugePages whether it lies in a mount of hugetlbfs instead where one has the pages; nodes may map it there as well, if they may
      * @param evictionPolicy of each pool: one of {@link io.mooncake.memory.policy.Policies#names()}
      * @param definitions at least one
      */
-    public LocalPools(long dramBytes, @Nullable Path shared, String evictionPolicy, List<PoolDefinition> definitions) {
+    public LocalPools(
+            long dramBytes,
+            @Nullable Path shared,
+            boolean hugePages,
+            String evictionPolicy,
+            List<PoolDefinition> definitions) {
         shareBytes = dramBytes / definitions.size() / MemoryRegion.PAGE_BYTES * MemoryRegion.PAGE_BYTES;
-        region = allocate(shareBytes * definitions.size(), shared);
+        region = allocate(shareBytes * definitions.size(), shared, hugePages);
+        offered = shared != null;
         try {
             for (PoolDefinition definition : definitions) {
                 pools.put(
@@ -126,7 +137,13 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
         return Collections.unmodifiableMap(tiers);
     }
 
-    private static MemoryRegion allocate(long bytes, @Nullable Path shared) {
+    private static MemoryRegion allocate(long bytes, @Nullable Path shared, boolean hugePages) {
+        Optional<MemoryRegion> huge = hugePages ? MemoryRegion.allocateInHugePages(bytes) : Optional.empty();
+        if (huge.isPresent()) {
+            SharedFile file = huge.get().sharedFile();
+            LOG.info("The memory of this node's pools lies in huge pages: {}", file == null ? "" : file.path());
+            return huge.get();
+        }
         if (shared != null) {
             String obstacle = SharedFile.obstacle(shared, bytes);
             try {
@@ -156,7 +173,7 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
      */
     public synchronized void serve(TransferEngine through, boolean lends) {
         SharedFile file = region.sharedFile();
-        regionId = file == null
+        regionId = file == null || !offered
                 ? through.registerMemory(region.address(), region.bytes(), this)
                 : through.registerMemory(region.address(), region.bytes(), this, file);
         engine = through;

@@ -11,6 +11,7 @@ import io.mooncake.ignite.TestGrid;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.Tenant;
+import io.mooncake.natives.HugePageMount;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
 import java.io.IOException;
@@ -31,7 +32,7 @@ class LocalPoolsTest {
     void create_sharedInADirectory_liesThereUntilItCloses() throws IOException {
         assumeTrue(NativeBridge.available(), "native bridge");
         try (LocalPools pools = new LocalPools(
-                1 << 20, folder, "lru", List.of(TestGrid.pool("tiny").toDefinition()))) {
+                1 << 20, folder, false, "lru", List.of(TestGrid.pool("tiny").toDefinition()))) {
             assertThat(pools.byName()).containsKey("tiny");
             assertThat(pools.byName().get("tiny").evictionPolicy()).isEqualTo("lru");
             try (Stream<Path> files = Files.list(folder)) {
@@ -42,10 +43,46 @@ class LocalPoolsTest {
     }
 
     @Test
+    void create_mountOfHugePages_liesThereWhereItHasRoomAndNothingElseWasNamed() throws Exception {
+        assumeTrue(NativeBridge.available(), "native bridge");
+        int page = HugePageMount.PAGE_BYTES;
+        try (HugePageMount mount = HugePageMount.mount(folder, 4, false)) {
+            assertThat(filesInHugePages(3 * page, SharedFile.DEFAULT_FOLDER, true))
+                    .isEqualTo(1);
+            assertThat(filesInHugePages(3 * page, null, true))
+                    .as("mapped by nobody")
+                    .isEqualTo(1);
+            assertThat(filesInHugePages(3 * page, SharedFile.DEFAULT_FOLDER, false))
+                    .isZero();
+            assertThat(filesInHugePages(1 << 20, SharedFile.DEFAULT_FOLDER, true))
+                    .as("half a page would be wasted")
+                    .isZero();
+            assertThat(filesInHugePages(64 * page, SharedFile.DEFAULT_FOLDER, true))
+                    .as("more than there is")
+                    .isZero();
+        }
+    }
+
+    private int filesInHugePages(long bytes, Path shared, boolean hugePages) throws IOException {
+        try (LocalPools pools = new LocalPools(
+                        bytes,
+                        shared,
+                        hugePages,
+                        "lru",
+                        List.of(TestGrid.pool("tiny").toDefinition()));
+                Stream<Path> files = Files.list(folder)) {
+            LocalKvPool pool = pools.byName().get("tiny");
+            assertThat(TestBlocks.store(pool, TestBlocks.prompt(1, 40))).isPositive();
+            return (int) files.count();
+        }
+    }
+
+    @Test
     void pin_poolClosesBetweenTwoKeys_nothingStaysPinned() {
         try (LocalPools pools = new LocalPools(
                 1 << 20,
                 SharedFile.DEFAULT_FOLDER,
+                true,
                 LocalKvPool.DEFAULT_POLICY,
                 List.of(TestGrid.pool("tiny").toDefinition()))) {
             LocalKvPool pool = pools.byName().get("tiny");
