@@ -119,6 +119,7 @@ public final class SsdTier implements AutoCloseable {
         SsdTier tier = new SsdTier(pool, ssd, admission, queueBlocks, listeners);
         // What memory refused would never get to the SSD, which has room for it.
         pool.store().admitAll();
+        pool.addListener(tier.writer.backlog);
         pool.addListener(tier.catalog);
         pool.forEachBlock(tier.catalog::onStored);
         tier.writer.start();
@@ -378,6 +379,7 @@ public final class SsdTier implements AutoCloseable {
         ssd.close();
         writer.join(Deadline.ofMillis(JOIN_MILLIS));
         pool.removeListener(catalog);
+        pool.removeListener(writer.backlog);
     }
 
     /** As {@link #close(Deadline)}, without waiting for what is not written. */

@@ -15,9 +15,9 @@ import io.mooncake.memory.ssd.SsdStatus;
  * @param loaded blocks brought up into memory
  * @param evicted blocks taken off the SSD for room
  * @param queued blocks that wait to be written, or are being written, now
- * @param dropped blocks that found the queue full, so that they were not written
+ * @param dropped blocks that found the queue full, so that they were written later, or not if memory gave them up before
  * @param lost blocks that memory gave up before they were written
- * @param writeFailures blocks that could not be written
+ * @param writeFailures blocks whose first write came to nothing; they are tried again while memory has them
  * @param readFailures blocks that the device did not give
  * @param late blocks that were not there by the deadline
  * @param damaged blocks that failed a check when they were read

@@ -100,11 +100,12 @@ final class TierCatalog implements BlockListener {
      * The SSD has {@code block}.
      *
      * @param stillThere asked under the lock, for who looked before: nothing changes when it says no
+     * @return what it said
      */
-    void written(StoredBlock block, BooleanSupplier stillThere) {
+    boolean written(StoredBlock block, BooleanSupplier stillThere) {
         synchronized (this) {
             if (!stillThere.getAsBoolean()) {
-                return;
+                return false;
             }
             Entry entry = entries.get(block.key());
             if (entry == null) {
@@ -118,6 +119,7 @@ final class TierCatalog implements BlockListener {
             }
         }
         events.drain();
+        return true;
     }
 
     /** The SSD does not have {@code key} any more. */

@@ -5,6 +5,7 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.ssd.SsdOutcome;
+import io.mooncake.memory.ssd.SsdStatistics;
 import io.mooncake.memory.ssd.SsdStatus;
 import io.mooncake.memory.ssd.SsdStore;
 import io.mooncake.memory.ssd.SsdTicket;
@@ -20,11 +21,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Write-behind: takes blocks from a bounded queue, holds each in place while it is written, and makes room on the SSD for the next ones. And
- * looks now and then what the store has lost by itself.
+ * Write-behind: takes blocks from a bounded queue, holds each in place while it is written, and makes room on the SSD for the next ones. When
+ * the queue is empty it writes what is missing on the SSD for another reason, {@link TierBacklog}; and it looks now and then what the store has
+ * lost by itself.
  *
- * <p>Nobody waits for it: a block that finds the queue full stays in memory only, and is counted. Threading: {@link #offer} from any thread; each
- * of its own threads holds at most one block.
+ * <p>Nobody waits for it: a block that finds the queue full is counted, and written later if memory still has it. Threading: {@link #offer} from
+ * any thread; each of its own threads holds at most one block.
  */
 final class TierWriter {
     private static final Logger LOG = LoggerFactory.getLogger(TierWriter.class);
@@ -47,6 +49,8 @@ final class TierWriter {
     /** Offered, and neither written nor dropped yet. */
     private final AtomicInteger pending = new AtomicInteger();
 
+    final TierBacklog backlog;
+
     private volatile boolean stopped;
 
     final LongAdder written = new LongAdder();
@@ -55,7 +59,7 @@ final class TierWriter {
     final LongAdder evicted = new LongAdder();
 
     // Written by the first thread alone.
-    private long damagedBefore;
+    private long faultsBefore;
     private SsdStatus.State stateBefore = SsdStatus.State.OPEN;
 
     TierWriter(LocalKvPool pool, SsdStore ssd, TierCatalog catalog, Predicate<StoredBlock> admission, int queueBlocks) {
@@ -64,6 +68,7 @@ final class TierWriter {
         this.catalog = catalog;
         this.admission = admission;
         queue = new ArrayBlockingQueue<>(queueBlocks);
+        backlog = new TierBacklog(pool.store().slab.slots(), pool.store().nanoClock);
     }
 
     void start() {
@@ -80,6 +85,7 @@ final class TierWriter {
     void offer(BlockKey key) {
         pending.incrementAndGet();
         if (stopped || !queue.offer(key)) {
+            backlog.due(key);
             pending.decrementAndGet();
             dropped.increment();
         }
@@ -87,12 +93,13 @@ final class TierWriter {
 
     /** Blocks that wait or are being written. */
     int pending() {
-        return pending.get();
+        return pending.get() + backlog.size();
     }
 
-    /** Waits until all that was offered is written or dropped; false when the deadline passed before. */
+    /** Waits until all that was offered is written or could not be; false when the deadline passed before. */
     boolean drain(Deadline deadline) {
-        while (pending.get() > 0) {
+        // In this order: what leaves the backlog is pending before.
+        while ((backlog.hopeful() && ssd.takesWrites()) || pending.get() > 0) {
             if (deadline.expired() || stopped) {
                 return false;
             }
@@ -125,17 +132,13 @@ final class TierWriter {
 
     private void run(boolean watches) {
         while (!stopped) {
-            BlockKey key = poll();
+            BlockKey key = queue.poll();
             if (key != null) {
-                try {
-                    write(key);
-                } catch (RuntimeException e) {
-                    failed.increment();
-                    if (!(e instanceof MooncakeException)) {
-                        LOG.error("defect in the SSD tier", e);
-                    } // else the pool is closed
-                } finally {
-                    pending.decrementAndGet();
+                write(key, true);
+            } else if (!sweep()) {
+                key = await();
+                if (key != null) {
+                    write(key, true);
                 }
             }
             if (watches) {
@@ -144,7 +147,7 @@ final class TierWriter {
         }
     }
 
-    private @Nullable BlockKey poll() {
+    private @Nullable BlockKey await() {
         try {
             return queue.poll(IDLE_MILLIS, TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
@@ -152,18 +155,56 @@ final class TierWriter {
         }
     }
 
-    private void write(BlockKey key) {
+    /** Writes one block that nobody offers any more; false when there is none, or it is not the time. */
+    private boolean sweep() {
+        if (!ssd.takesWrites()) {
+            return false;
+        }
+        pending.incrementAndGet();
+        boolean first = true;
+        BlockKey key = backlog.pollDue();
+        if (key == null) {
+            first = false;
+            key = backlog.pollFailed();
+        }
+        if (key == null && ssd.taken() <= mostTaken(ssd.slotsNow())) {
+            key = backlog.pollDisplaced();
+        }
+        if (key == null) {
+            pending.decrementAndGet();
+            return false;
+        }
+        write(key, first);
+        return true;
+    }
+
+    /** Writes a pending block; it counts as failed the first time only. */
+    private void write(BlockKey key, boolean first) {
+        try {
+            if (!tryWrite(key) && first) {
+                failed.increment();
+            }
+        } catch (RuntimeException e) {
+            failed.increment();
+            if (!(e instanceof MooncakeException)) {
+                LOG.error("defect in the SSD tier", e);
+            } // else the pool is closed
+        } finally {
+            pending.decrementAndGet();
+        }
+    }
+
+    /** False when it was to be written and was not. */
+    private boolean tryWrite(BlockKey key) {
         if (catalog.onSsd(key)) {
-            return;
+            return true;
         }
         SsdTicket ticket = new SsdTicket();
         pool.handles().open(ticket, KIND);
         int slot = BlockSlab.NONE;
         try {
             slot = pool.store().leaseByKey(key);
-            if (slot != BlockSlab.NONE) {
-                write(slot, ticket);
-            }
+            return slot == BlockSlab.NONE || write(slot, ticket);
         } finally {
             if (slot != BlockSlab.NONE) {
                 pool.store().release(slot);
@@ -172,10 +213,10 @@ final class TierWriter {
         }
     }
 
-    private void write(int slot, SsdTicket ticket) {
+    private boolean write(int slot, SsdTicket ticket) {
         StoredBlock block = pool.store().describe(slot);
         if (!admission.test(block)) {
-            return;
+            return true;
         }
         makeRoom(ssd.slots());
         ssd.put(block.key(), pool.store().slab.headerAddress(slot), ticket, Deadline.ofMillis(QUEUE_MILLIS));
@@ -187,14 +228,19 @@ final class TierWriter {
             ssd.put(block.key(), pool.store().slab.headerAddress(slot), ticket, Deadline.ofMillis(QUEUE_MILLIS));
             outcome = end(ticket);
         }
-        if (outcome == SsdOutcome.STORED || outcome == SsdOutcome.PRESENT) {
-            catalog.written(block, () -> ssd.contains(block.key()));
-            if (outcome == SsdOutcome.STORED) {
-                written.increment();
+        boolean stored = outcome == SsdOutcome.STORED;
+        if (stored || outcome == SsdOutcome.PRESENT) {
+            written.add(stored ? 1 : 0);
+            backlog.succeeded();
+            if (!catalog.written(block, () -> ssd.contains(block.key()))) {
+                // A commit that failed has taken it out by now.
+                backlog.due(block.key());
             }
-        } else {
-            failed.increment();
+            return true;
         }
+        // Before the block is let go, so that it leaves the backlog with memory's copy.
+        backlog.failed(block.key());
+        return false;
     }
 
     /** Waits as long as the device has the block's memory: it can't be taken from it. */
@@ -210,31 +256,48 @@ final class TierWriter {
      * device that is slow to commit costs no block more.
      */
     private synchronized void makeRoom(int slots) {
-        int most = slots - 1 - Math.min(MAX_SPARE, slots / 8);
-        while (ssd.taken() > most) {
+        while (ssd.taken() > mostTaken(slots)) {
             BlockKey victim = catalog.takeVictim();
             if (victim == null) {
                 return;
             }
             ssd.remove(victim);
             evicted.increment();
+            if (pool.contains(victim)) {
+                backlog.displaced(victim);
+            }
         }
     }
 
-    /** What the store took out by itself is not held any more. */
+    /** Places of {@code slots} that may be taken before one more is written. */
+    private static int mostTaken(int slots) {
+        return slots - 1 - Math.min(MAX_SPARE, slots / 8);
+    }
+
+    /** What the store took out by itself is not held any more, and is written again where memory has it. */
     private void reconcile() {
         SsdStatus.State state = ssd.status().state();
         if (state == SsdStatus.State.DISABLED) {
+            backlog.clear();
             if (stateBefore != state) {
                 catalog.allGone();
             }
         } else {
-            long damaged = ssd.statistics().damaged();
-            if (damaged != damagedBefore) {
-                damagedBefore = damaged;
-                catalog.ssdKeys().stream().filter(key -> !ssd.contains(key)).forEach(catalog::gone);
+            SsdStatistics statistics = ssd.statistics();
+            // A commit that fails takes its records out.
+            long faults = statistics.damaged() + statistics.writeErrors();
+            if (faults != faultsBefore) {
+                faultsBefore = faults;
+                catalog.ssdKeys().stream().filter(key -> !ssd.contains(key)).forEach(this::lost);
             }
         }
         stateBefore = state;
+    }
+
+    private void lost(BlockKey key) {
+        catalog.gone(key);
+        if (pool.contains(key)) {
+            backlog.due(key);
+        }
     }
 }

@@ -264,6 +264,11 @@ public final class SsdStore implements AutoCloseable {
         return ticket.outcome();
     }
 
+    /** Whether a {@link #put} would get as far as the device: neither out, nor between two tries of writes that fail. No I/O. */
+    public boolean takesWrites() {
+        return engine.refusal() == null && !engine.writesPaused();
+    }
+
     /** Records for which there is room, files that are not made yet included. */
     public int slots() {
         return settings.slots();

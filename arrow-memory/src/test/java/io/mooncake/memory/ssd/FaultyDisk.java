@@ -66,6 +66,7 @@ final class FaultyDisk extends ForwardingDevice {
     synchronized void noFaults() {
         rates.clear();
         dead = false;
+        full = false;
     }
 
     synchronized FaultyDisk with(SplittableRandom randomness, int record, long stall) {

@@ -41,4 +41,20 @@ public final class SsdAccess {
     public void failWrites() {
         disk.fault(FaultyDisk.Fault.WRITE_ERROR, 1.0);
     }
+
+    /** Every sync of the index fails from now on. */
+    public void failCommits() {
+        disk.of("index").fault(FaultyDisk.Fault.SYNC_ERROR, 1.0);
+    }
+
+    /** No file can be made from now on. */
+    public void fillUp() {
+        disk.fillUp();
+    }
+
+    /** Nothing fails any more, and there is room. */
+    public void mend() {
+        disk.noFaults();
+        disk.of("segment");
+    }
 }
