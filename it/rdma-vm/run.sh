@@ -1,19 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Real RDMA verbs without a network card: Debian's stock kernel with soft-RoCE (rdma_rxe) in a small virtual machine, whose root is this
-# machine's own, read-only. Needs no virtualisation by the CPU.
+# Debian's stock kernel in a small virtual machine, whose root is this machine's own, read-only: for real RDMA verbs without a network card, by
+# soft-RoCE (rdma_rxe), and for a disk whose power is cut. Needs no virtualisation by the CPU.
 #   run.sh prepare            installs and fetches what is missing; 3 and the reason when that cannot be done here
 #   run.sh run SECONDS FILE   boots, runs the shell script FILE in it with devices rxe0 to rxe3 there, and ends like it; 124 when it took longer
+#   run.sh disk SECONDS FILE DISK LOG FOLDER
+#                             the same with no RDMA but a file system (ext4, in the file DISK) at /run/disk, and FOLDER at /run/out. What is
+#                             written to the disk, and when it was flushed, goes to LOG too. The disk's sectors have 4096 bytes.
 # The kernel is kept in ${MOONCAKE_CACHE:-~/.cache/mooncake}/rdma-vm; MOONCAKE_SETUP=off never installs packages.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${MOONCAKE_CACHE:-${HOME:-/tmp}/.cache/mooncake}/rdma-vm
-readonly packages=(qemu-system-x86 busybox-static cpio kmod iproute2 libibverbs1 ibverbs-providers xz-utils)
-readonly modules=(virtio_pci overlay 9pnet_virtio 9p crc32_generic veth ib_uverbs rdma_ucm rdma_rxe)
+readonly packages=(qemu-system-x86 busybox-static cpio kmod iproute2 libibverbs1 ibverbs-providers xz-utils e2fsprogs)
+# What each kind of machine loads.
+readonly rdma_modules=(virtio_pci overlay 9pnet_virtio 9p crc32_generic veth ib_uverbs rdma_ucm rdma_rxe)
+readonly disk_modules=(virtio_pci overlay 9pnet_virtio 9p crc32c_generic virtio_blk ext4)
+# Counts up when other modules are kept.
+readonly kept=2
 
-cannot() { echo "RDMA virtual machine: $*" >&2; exit 3; }
+cannot() { echo "Virtual machine: $*" >&2; exit 3; }
 
 missing() {
     local package
@@ -34,11 +41,21 @@ install_packages() {
 }
 
 # The newest kernel that is kept, or nothing.
-kept_kernel() { find "$cache" -mindepth 2 -maxdepth 2 -name vmlinuz -printf '%h\n' 2> /dev/null | sort -V | tail -n 1; }
+kept_kernel() { find "$cache" -mindepth 2 -maxdepth 2 -path "*.$kept/vmlinuz" -printf '%h\n' 2> /dev/null | sort -V | tail -n 1; }
+
+# Of the kernel that is being fetched, the modules of one kind of machine, and in KIND.order their order. Uses its caller's variables.
+keep_modules() {
+    local kind=$1 file
+    for file in "${@:2}"; do modprobe -d "$folder/tree" -S "$version" --show-depends "$file"; done \
+        | awk '$1 == "insmod" && !seen[$2]++ {print $2}' | while IFS= read -r file; do
+            cp "$file" "$folder/kernel/modules/"
+            echo "${file##*/}"
+        done > "$folder/kernel/modules/$kind.order"
+}
 
 # Fetches the kernel and keeps of it what is needed: the image, and the modules in the order in which they are loaded.
 fetch_kernel() {
-    local package version folder file
+    local package version folder
     [ -z "$(kept_kernel)" ] || return 0
     apt-cache show linux-image-amd64 > /dev/null 2>&1 || { [ "$(id -u)" -eq 0 ] && apt-get update -q > "$cache/apt.log" 2>&1; } || true
     package=$(apt-cache depends linux-image-amd64 2> /dev/null | awk '/Depends:/ {print $2; exit}')
@@ -50,15 +67,11 @@ fetch_kernel() {
     dpkg -x "$folder"/*.deb "$folder/tree"
     depmod -b "$folder/tree" "$version"
     mkdir -p "$folder/kernel/modules"
-    for file in "${modules[@]}"; do modprobe -d "$folder/tree" -S "$version" --show-depends "$file"; done \
-        | awk '$1 == "insmod" && !seen[$2]++ {print $2}' | while IFS= read -r file; do
-            cp "$file" "$folder/kernel/modules/"
-            echo "${file##*/}"
-        done > "$folder/order"
-    mv "$folder/order" "$folder/kernel/modules/order"
+    keep_modules rdma "${rdma_modules[@]}"
+    keep_modules disk "${disk_modules[@]}"
     cp "$folder/tree/boot/vmlinuz-$version" "$folder/kernel/vmlinuz"
     # Two at once: the first one wins, and both are whole.
-    mv -T "$folder/kernel" "$cache/$version" 2> /dev/null || [ -f "$cache/$version/vmlinuz" ]
+    mv -T "$folder/kernel" "$cache/$version.$kept" 2> /dev/null || [ -f "$cache/$version.$kept/vmlinuz" ]
     rm -rf "$folder"
 }
 
@@ -87,8 +100,9 @@ prepare() {
     unpack_kernel
 }
 
-run() {
-    local seconds=$1 command=$2 kernel image tree log rc=0
+# boot KIND SECONDS FILE QEMU-OPTION...
+boot() {
+    local kind=$1 seconds=$2 command=$3 kernel image tree log module rc=0
     kernel=$(kept_kernel)
     [ -n "$kernel" ] || cannot "no kernel in $cache (expected: run.sh prepare before)"
     image=$kernel/vmlinux
@@ -98,9 +112,10 @@ run() {
     tree=$work/tree log=$work/log
     mkdir -p "$tree"/{bin,proc,sys,dev,modules}
     cp /bin/busybox "$tree/bin/"
-    cp "$kernel"/modules/* "$tree/modules/"
+    cp "$kernel/modules/$kind.order" "$tree/modules/order"
+    while IFS= read -r module; do cp "$kernel/modules/$module" "$tree/modules/"; done < "$tree/modules/order"
     install -m 755 "$here/init" "$tree/init"
-    cp "$here/guest.sh" "$tree/guest.sh"
+    cp "$here/guest-$kind.sh" "$tree/guest.sh"
     cp "$command" "$tree/command.sh"
     (cd "$tree" && find . | cpio -o -H newc --quiet) | gzip -1 > "$work/initrd.gz"
     # Two CPUs, one a JVM of tests: emulated ones cost what they run, and more of them only get in each other's way.
@@ -108,14 +123,24 @@ run() {
         -no-user-config -display none -serial stdio -no-reboot -kernel "$image" -initrd "$work/initrd.gz" \
         -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable clocksource=tsc random.trust_cpu=on" \
         -fsdev local,id=f0,path=/,security_model=none,readonly=on,multidevs=remap \
-        -device virtio-9p-pci,fsdev=f0,mount_tag=hostroot < /dev/null 2>&1 | tee "$log" || rc=$?
+        -device virtio-9p-pci,fsdev=f0,mount_tag=hostroot "${@:4}" < /dev/null 2>&1 | tee "$log" || rc=$?
     [ "$rc" -eq 0 ] || exit "$rc"
     rc=$(sed -n 's/.*\] TEST-RC=\([0-9]*\).*/\1/p' "$log" | tail -n 1)
     exit "${rc:-1}"
 }
 
+disk() {
+    : > "$4"
+    boot disk "$1" "$2" \
+        -blockdev "driver=file,node-name=file,filename=$3" -blockdev "driver=file,node-name=log,filename=$4" \
+        -blockdev driver=blklogwrites,node-name=disk,file=file,log=log \
+        -device virtio-blk-pci,drive=disk,logical_block_size=4096,physical_block_size=4096,write-cache=on,discard=off,write-zeroes=off \
+        -fsdev "local,id=f1,path=$5,security_model=none" -device virtio-9p-pci,fsdev=f1,mount_tag=out
+}
+
 case ${1-} in
     prepare) prepare ;;
-    run) [ $# -eq 3 ] || cannot "run: $(($# - 1)) arguments (expected: SECONDS FILE)"; run "$2" "$3" ;;
-    *) echo "Usage: run.sh prepare | run SECONDS FILE" >&2; exit 2 ;;
+    run) [ $# -eq 3 ] || cannot "run: $(($# - 1)) arguments (expected: SECONDS FILE)"; boot rdma "$2" "$3" ;;
+    disk) [ $# -eq 6 ] || cannot "disk: $(($# - 1)) arguments (expected: SECONDS FILE DISK LOG FOLDER)"; disk "${@:2}" ;;
+    *) echo "Usage: run.sh prepare | run SECONDS FILE | disk SECONDS FILE DISK LOG FOLDER" >&2; exit 2 ;;
 esac

@@ -64,8 +64,7 @@ final class SsdPowerCutTest {
         int cuts = Seeds.count(3, 20);
         Path image = folder.resolve("disk");
         Path copy = folder.resolve("copy");
-        Set<Long> mustBeThere = new HashSet<>();
-        int acknowledged = 0;
+        Promises promises = new Promises();
         for (int cut = 0; cut < cuts; cut++) {
             List<String> lines = cut(
                     image,
@@ -74,17 +73,7 @@ final class SsdPowerCutTest {
                     1 + random.nextInt(120),
                     cut * 100_000L,
                     random.nextLong());
-            Set<Long> removed = new HashSet<>();
-            for (String line : lines) {
-                long number = Long.parseLong(line.substring(line.indexOf(' ') + 1));
-                if (line.startsWith("REMOVING")) {
-                    removed.add(number);
-                } else {
-                    mustBeThere.add(number);
-                    acknowledged++;
-                }
-            }
-            mustBeThere.removeAll(removed);
+            promises.hear(lines);
             Files.move(copy, image, StandardCopyOption.REPLACE_EXISTING);
             Set<Long> found = new HashSet<>();
             try (TestMount mount = TestMount.ofImage(image, 0, folder.resolve("after"));
@@ -97,12 +86,11 @@ final class SsdPowerCutTest {
                 }
                 assertThat(store.directIo()).isTrue();
             }
-            assertThat(found).as("cut %d", cut).containsAll(mustBeThere);
-            mustBeThere.clear();
-            mustBeThere.addAll(found);
+            assertThat(found).as("cut %d", cut).containsAll(promises.records());
+            promises.found(found);
         }
-        System.out.println(
-                "power cuts on ext4: " + cuts + ", records acknowledged as synced: " + acknowledged + ", lost: 0");
-        assertThat(acknowledged).isGreaterThan(cuts);
+        System.out.println("power cuts on ext4: " + cuts + ", records acknowledged as synced: "
+                + promises.acknowledged() + ", lost: 0");
+        assertThat(promises.acknowledged()).isGreaterThan(cuts);
     }
 }

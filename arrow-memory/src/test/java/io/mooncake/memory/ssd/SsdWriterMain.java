@@ -8,6 +8,8 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -16,7 +18,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * A process that writes to a store until it is killed, and says what it may rely on: {@code SYNCED n} when record n is synced, {@code REMOVING n}
  * before it is removed.
  *
- * <p>Arguments: {@code load FOLDER FIRST SEED}, under load; {@code try FOLDER}: opens and says how that went; or {@code point FOLDER NUMBER APPEND STEP}: puts records one by one, and stops for
+ * <p>Arguments: {@code load FOLDER FIRST SEED}, under load; {@code recover FOLDER FIRST SEED}, which reads all records before and says {@code FOUND
+ * n} or {@code BAD n}, and {@code forget}, the same without any sync; {@code try FOLDER}: opens and says how that went; or {@code point FOLDER NUMBER APPEND STEP}: puts records one by one, and stops for
  * good in the last one, before the STEP-th thing that it does to the device (a write counts twice: half of it, and all).
  */
 public final class SsdWriterMain {
@@ -48,7 +51,17 @@ public final class SsdWriterMain {
     public static void main(String[] arguments) throws Exception {
         Path folder = Path.of(arguments[1]);
         if (arguments[0].equals("load")) {
-            load(folder, Long.parseLong(arguments[2]), new SplittableRandom(Long.parseLong(arguments[3])));
+            load(SsdStore.open(settings(folder)), arguments);
+        } else if (arguments[0].equals("recover")) {
+            SsdStore store = SsdStore.open(settings(folder));
+            read(store);
+            load(store, arguments);
+        } else if (arguments[0].equals("forget")) {
+            SsdSettings settings = settings(folder);
+            SsdDevice device = new ForgetfulDevice(FileDevice.open(settings));
+            SsdStore store = SsdStore.open(settings, device, System::nanoTime, SsdChecks.ALL);
+            read(store);
+            load(store, arguments);
         } else if (arguments[0].equals("try")) {
             try (SsdStore store = SsdStore.open(settings(folder))) {
                 say("OPEN " + store.slots());
@@ -64,11 +77,20 @@ public final class SsdWriterMain {
         }
     }
 
-    private static void load(Path folder, long first, SplittableRandom random) throws InterruptedException {
-        SsdStore store = SsdStore.open(settings(folder));
+    private static void read(SsdStore store) {
+        List<Long> numbers = new ArrayList<>();
+        store.forEach((key, generation) -> numbers.add(Records.number(key)));
+        for (long number : numbers) {
+            SsdOutcome outcome = Records.load(store, number);
+            say(outcome == SsdOutcome.LOADED ? "FOUND " + number : "BAD " + number + " " + outcome);
+        }
+    }
+
+    private static void load(SsdStore store, String[] arguments) throws InterruptedException {
+        SplittableRandom random = new SplittableRandom(Long.parseLong(arguments[3]));
         ArrayDeque<Long> there = new ArrayDeque<>();
         store.forEach((key, generation) -> there.add(Records.number(key)));
-        AtomicLong next = new AtomicLong(first);
+        AtomicLong next = new AtomicLong(Long.parseLong(arguments[2]));
         say("OPEN");
         Thread[] writers = new Thread[WRITERS];
         for (int i = 0; i < WRITERS; i++) {
@@ -121,6 +143,32 @@ public final class SsdWriterMain {
         Records.putSynced(store, number);
         device.left.set(Integer.MAX_VALUE);
         say("DONE");
+    }
+
+    /** Says that it is synced when it is not. */
+    private static final class ForgetfulDevice extends ForwardingDevice {
+        ForgetfulDevice(SsdDevice device) {
+            super(device);
+        }
+
+        @Override
+        public SsdFile open(String name) throws IOException {
+            return new ForgetfulFile(name, device.open(name));
+        }
+
+        @Override
+        public SsdFile create(String name, long bytes) throws IOException {
+            return new ForgetfulFile(name, device.create(name, bytes));
+        }
+
+        private static final class ForgetfulFile extends ForwardingFile {
+            ForgetfulFile(String name, SsdFile file) {
+                super(name, file);
+            }
+
+            @Override
+            public void sync() {}
+        }
     }
 
     /** Stops the process, as far as the device is concerned, before it does a certain thing. */
