@@ -135,7 +135,8 @@ final class StoreMatch implements LocalMatch {
         }
         // A prompt longer than the pool can't be kept whole, and its end needs no name.
         long[] blocks = PromptNames.of(names, whole, lastKey, tokens, store.layout.blockTokens(), store.slab.slots());
-        Request request = new Request(blocks, false, tokens.length, Request.UNKNOWN, hints.turn(), hints.blockCost());
+        Request request = new Request(
+                blocks, Request.Moment.BEGIN, tokens.length, Request.UNKNOWN, hints.turn(), hints.blockCost());
         store.announce(request);
         return request;
     }

@@ -8,7 +8,12 @@ import java.util.Arrays;
  * at a time; nothing is allocated.
  */
 final class HazardRegression {
+    /**
+     * Observations that a parameter always seems to have had already, so that one is not enough to move it far: not in the first minute, and not
+     * after a night, when what was learned has been forgotten.
+     */
     private static final double PRIOR_OF_CURVE = 2;
+
     private static final double PRIOR_OF_FACTOR = 20;
     /** Before anything is known: a quarter comes back, half of these within two minutes. */
     private static final double FIRST_HAZARD = 0.0015;
@@ -31,8 +36,6 @@ final class HazardRegression {
     HazardRegression(boolean[] byAge) {
         this.byAge = byAge.clone();
         Arrays.fill(factors, 1);
-        Arrays.fill(factorsExpected, PRIOR_OF_FACTOR);
-        Arrays.fill(curvesExpected, PRIOR_OF_CURVE);
         for (int i = 0; i < curves.length; i++) {
             double middle = ReturnModel.middleSeconds(i % ReturnModel.BINS);
             curves[i] = FIRST_HAZARD * Math.exp(-middle / FIRST_FADE_SECONDS) + 10 * LEAST;
@@ -72,14 +75,14 @@ final class HazardRegression {
             places[factor] = factorPlace(traits, factor, ReturnModel.group(bin));
             hazard *= factors[places[factor]];
         }
-        double expected = seconds * hazard * weight;
+        double expected = seconds * Math.min(hazard, 1 / ReturnModel.LEAST_SECONDS) * weight;
         double surprise = seen * weight - expected;
         curvesExpected[curve] += expected;
-        curves[curve] = moved(curves[curve], surprise / curvesExpected[curve]);
+        curves[curve] = moved(curves[curve], surprise / (curvesExpected[curve] + PRIOR_OF_CURVE * weight));
         for (int factor = 0; factor < used; factor++) {
             int place = places[factor];
             factorsExpected[place] += expected;
-            factors[place] = moved(factors[place], surprise / factorsExpected[place]);
+            factors[place] = moved(factors[place], surprise / (factorsExpected[place] + PRIOR_OF_FACTOR * weight));
         }
     }
 

@@ -24,6 +24,9 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     /** Blocks that are not stored are remembered so long after their last use. */
     private static final long REMEMBER_MILLIS = 600_000;
 
+    /** The same prompt sooner than this is the same request. */
+    private static final long REPEATED_MILLIS = 1_000;
+
     private static final int LEAST_NODES = 1 << 16;
     private static final int NODES_A_SLOT = 2;
     /** A follow-up has all of the blocks of the request that it continues but so many at its end. */
@@ -47,11 +50,17 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     private final int[] stayOfClass = new int[BlockClass.COUNT];
     private int[] path;
     private long lastConversation;
+    /** What was used before may be forgotten. */
+    private long rememberedSince = Long.MIN_VALUE;
 
     ReturnIndexPolicy(int slots, LongSupplier nanoClock) {
+        this(slots, nanoClock, Math.max(LEAST_NODES, NODES_A_SLOT * slots));
+    }
+
+    /** @param mostNodes blocks remembered, at least two a slot */
+    ReturnIndexPolicy(int slots, LongSupplier nanoClock, int mostNodes) {
         super(NAME, slots, false, true);
         this.nanoClock = nanoClock;
-        int mostNodes = Math.max(LEAST_NODES, NODES_A_SLOT * slots);
         model = new ReturnModel(nowMillis());
         stays = new Stays(mostNodes + BlockClass.COUNT + 1, slots, model);
         seen = new SeenBlocks(mostNodes);
@@ -83,11 +92,17 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     void onRequest(Request request, long nanos) {
         long now = nanos / 1_000_000;
         stays.advance(now);
+        rememberedSince = now - REMEMBER_MILLIS;
         long[] blocks = request.blocks();
         int most = Math.min(blocks.length, path.length);
         int known = walk(blocks, most);
-        if (request.ended() && known == blocks.length && known > 0 && isRunning(known)) {
-            outputKnown(request, known);
+        if (request.moment() == Request.Moment.END) {
+            if (known == blocks.length && known > 0 && isRunning(known)) {
+                outputKnown(request, known);
+            }
+            return;
+        }
+        if (known == blocks.length && known > 0 && isRepeated(known, now)) {
             return;
         }
         int continued = continued(known);
@@ -113,8 +128,8 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     private int walk(long[] blocks, int most) {
         int known = 0;
         while (known < most) {
-            int node = seen.find(blocks[known]);
-            if (node == NONE) {
+            int node = seen.find(blocks[known], before(known));
+            if (node < 0) {
                 break;
             }
             path[known++] = node;
@@ -122,15 +137,26 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
         return known;
     }
 
-    /** Adds nodes for the other blocks; the length of {@code path}. */
+    private int before(int at) {
+        return at == 0 ? SeenBlocks.FIRST : path[at - 1];
+    }
+
+    /** Adds nodes for the other blocks, as far as there is room, and none of them is known behind another one; the length of {@code path}. */
     private int grow(long[] blocks, int known, int most) {
         for (int i = known; i < most; i++) {
-            path[i] = seen.add(blocks[i], i == 0 ? NONE : path[i - 1], this);
-            if (path[i] == NONE) {
+            int node = seen.find(blocks[i], before(i));
+            path[i] = node == NONE ? seen.add(blocks[i], before(i), this) : node;
+            if (path[i] < 0) {
                 return i;
             }
         }
         return most;
+    }
+
+    /** Whether the same prompt, whose chain is in {@code path}, was announced just before: twice at once, or tried again. No return. */
+    private boolean isRepeated(int length, long now) {
+        int stay = seen.stay(path[length - 1]);
+        return stay != NONE && stays.requestBlocks(stay) == length && now - stays.beginMillis(stay) < REPEATED_MILLIS;
     }
 
     /** A stay of the request that the present one continues, or {@link #NONE}. */
@@ -156,7 +182,7 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
             int stay = stayOfClass[of];
             if (stay == NONE) {
                 stay = stays.begin(now, of, traits, (float) request.blockCost());
-                stays.describe(stay, blocks, conversation, turn, !request.ended());
+                stays.describe(stay, blocks, conversation, turn, request.moment() == Request.Moment.BEGIN);
                 stayOfClass[of] = stay;
             }
             move(node, stay);
@@ -197,7 +223,7 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     @Override
     public boolean isOld(int node) {
         int stay = seen.stay(node);
-        return stay == NONE || stays.beginMillis(stay) < nowMillis() - REMEMBER_MILLIS;
+        return stay == NONE || stays.beginMillis(stay) < rememberedSince;
     }
 
     /** The node belongs to no stay from now on. */
@@ -210,7 +236,7 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
                 stays.removeLeaf(stay, slot);
             }
             seen.setStay(node, NONE);
-            stays.leave(stay);
+            stays.leave(stay, node);
         }
     }
 
@@ -218,15 +244,16 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
 
     @Override
     void onStored(int slot, long block, long parent) {
+        int before = parent == block ? SeenBlocks.FIRST : seen.find(parent);
         int node = seen.find(block);
         if (node == NONE) {
-            node = seen.add(block, parent == block ? NONE : seen.find(parent), this);
+            node = seen.add(block, before, this);
         }
         if (node != NONE && seen.slot(node) != NONE) {
             node = NONE; // another slot has a block of that name: this one is a stranger
         }
         if (node != NONE && seen.stay(node) == NONE) {
-            beginUnannounced(node, parent == block ? NONE : seen.find(parent));
+            beginUnannounced(node, before);
         }
         storedNanos[slot] = lastUse(slot);
         nodes[slot] = node;
@@ -237,7 +264,7 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
 
     /** A block of no request: what was written behind a prompt, its answer, say, and waits for the same next turn. */
     private void beginUnannounced(int node, int parent) {
-        int before = parent == NONE ? NONE : seen.stay(parent);
+        int before = parent < 0 ? NONE : seen.stay(parent);
         int stay;
         if (before == NONE) {
             stay = stays.begin(nowMillis(), BlockClass.BODY, Traits.NONE, 1);
@@ -253,6 +280,11 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
     int turn(long block) {
         int node = seen.find(block);
         return node == NONE || seen.stay(node) == NONE ? NONE : stays.turn(seen.stay(node));
+    }
+
+    /** For tests: whether every block that is remembered is found by its name, and every stay has as many blocks as belong to it. */
+    boolean isConsistent() {
+        return seen.unreachable() == 0 && stays.members() == 1 + seen.withStay();
     }
 
     private int stayOf(int slot) {
@@ -285,11 +317,12 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
 
     @Override
     int next() {
-        stays.advance(nowMillis());
-        int slot = stays.leastLeaf();
+        long now = nowMillis();
+        stays.advance(now);
+        int slot = stays.leastLeaf(now);
         while (slot != NONE && usedSince(slot)) {
             restart(slot);
-            slot = stays.leastLeaf();
+            slot = stays.leastLeaf(now);
         }
         return slot;
     }
@@ -308,7 +341,6 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
         int stay = stays.begin(used, stays.blockClass(old), stays.traits(old), stays.cost(old));
         stays.describe(stay, stays.requestBlocks(old), stays.conversation(old), stays.turn(old), false);
         move(node, stay);
-        stays.advance(nowMillis());
     }
 
     @Override

@@ -32,6 +32,12 @@ final class ReturnModel {
     static final int GROUPS = GROUP_ENDS_SECONDS.length;
     private static final int[] GROUP_OF_BIN = new int[BINS];
 
+    /**
+     * A return sooner than this counts as one after so long, and no hazard is above its reciprocal. What comes back at once would else count as an
+     * infinite hazard, for everything that has parameters in common with it.
+     */
+    static final double LEAST_SECONDS = 1;
+
     private static final double HALF_LIFE_SECONDS = 2_400;
     private static final double RESCALE_AT = 1e6;
     /** Of an index: a return in thirty years. With less, after days without returns, chances would round to zero and be compared no more. */
@@ -81,9 +87,11 @@ final class ReturnModel {
     /** Returns a second of blocks of class {@code of} in {@code bin} of their age. */
     double hazard(int of, long traits, int bin) {
         int group = GROUP_OF_BIN[bin];
-        return 0.5
-                * (few.curve(of, bin) * few.product(of, traits, group)
-                        + all.curve(of, bin) * all.product(of, traits, group));
+        return Math.min(
+                1 / LEAST_SECONDS,
+                0.5
+                        * (few.curve(of, bin) * few.product(of, traits, group)
+                                + all.curve(of, bin) * all.product(of, traits, group)));
     }
 
     /** Blocks of class {@code of} stayed away for all of {@code bin}. */
@@ -93,7 +101,7 @@ final class ReturnModel {
 
     /** Blocks of class {@code of} came back {@code seconds} into {@code bin}. */
     void cameBack(int of, long traits, int bin, double seconds) {
-        observe(of, traits, bin, seconds, 1);
+        observe(of, traits, bin, Math.max(seconds, LEAST_SECONDS), 1);
     }
 
     private void observe(int of, long traits, int bin, double seconds, double seen) {
@@ -133,7 +141,8 @@ final class ReturnModel {
                 fewProduct = 0.5 * few.product(of, traits, group);
                 allProduct = 0.5 * all.product(of, traits, group);
             }
-            double hazard = Math.max(LEAST_HAZARD, few.curve(of, at) * fewProduct + all.curve(of, at) * allProduct);
+            double mean = few.curve(of, at) * fewProduct + all.curve(of, at) * allProduct;
+            double hazard = Math.max(LEAST_HAZARD, Math.min(1 / LEAST_SECONDS, mean));
             double expected = hazard * (EDGES_SECONDS[at + 1] - EDGES_SECONDS[at]);
             double half = 0.5 * expected;
             double stay = 1 / (1 + expected + expected * half * (1 + half / 1.5)); // about exp(-expected)

@@ -10,6 +10,10 @@ import java.util.Arrays;
  */
 final class SeenBlocks {
     static final int NONE = -1;
+    /** Parent of the first block of a chain; {@link #NONE} is that of a block of which it is not known. */
+    static final int FIRST = -2;
+    /** A block of that name follows another one. */
+    static final int ELSEWHERE = -3;
 
     private static final int MOST_SHARERS = 100;
 
@@ -57,7 +61,46 @@ final class SeenBlocks {
         return byName.find(name);
     }
 
-    /** A new node behind {@code parent}, or {@link #NONE} when there is no room. */
+    /**
+     * The node of {@code name} behind {@code parent}. One whose parent was not known has it from now on.
+     *
+     * @param parent or {@link #FIRST}
+     * @return {@link #NONE} when there is none of that name, {@link #ELSEWHERE} when it is behind another one: names that collide
+     */
+    int find(long name, int parent) {
+        int node = find(name);
+        if (node == NONE || parents[node] == parent) {
+            return node;
+        }
+        if (parents[node] != NONE || isAncestor(node, parent)) {
+            return ELSEWHERE;
+        }
+        attach(node, parent);
+        return node;
+    }
+
+    private void attach(int node, int parent) {
+        parents[node] = parent;
+        if (parent >= 0) {
+            children[parent]++;
+            branches[parent]++;
+        }
+    }
+
+    private boolean isAncestor(int node, int of) {
+        int at = of;
+        while (at >= 0 && at != node) {
+            at = parents[at];
+        }
+        return at == node;
+    }
+
+    /**
+     * A new node behind {@code parent}, or {@link #NONE} when there is no room.
+     *
+     * @param name of which there is none
+     * @param parent it is not forgotten for this; or {@link #FIRST}, or {@link #NONE} when it is not known
+     */
     int add(long name, int parent, Owner owner) {
         for (int i = 0; i < most && freeCount == 0; i++) {
             forgetNext(parent, owner, true);
@@ -68,14 +111,10 @@ final class SeenBlocks {
         int node = free[--freeCount];
         used[node] = true;
         names[node] = name;
-        parents[node] = parent;
         children[node] = 0;
         branches[node] = 0;
         sharers[node] = 0;
-        if (parent != NONE) {
-            children[parent]++;
-            branches[parent]++;
-        }
+        attach(node, parent);
         byName.put(name, node);
         return node;
     }
@@ -100,10 +139,28 @@ final class SeenBlocks {
             used[node] = false;
             free[freeCount++] = node;
             int parent = parents[node];
-            if (parent != NONE && --children[parent] == 0) {
+            if (parent >= 0 && --children[parent] == 0) {
                 hand = parent - 1; // next: a long chain would cost a round a block otherwise
             }
         }
+    }
+
+    /** For tests: blocks that are remembered but not found by their names. */
+    int unreachable() {
+        int count = 0;
+        for (int node = 0; node < most; node++) {
+            count += used[node] && find(names[node]) != node ? 1 : 0;
+        }
+        return count;
+    }
+
+    /** For tests: nodes that belong to stays. */
+    int withStay() {
+        int count = 0;
+        for (int node = 0; node < most; node++) {
+            count += stays[node] != NONE ? 1 : 0;
+        }
+        return count;
     }
 
     /** How many different blocks were seen behind {@code node}. */

@@ -108,8 +108,11 @@ final class Stays {
         representatives[stay] = block;
     }
 
-    /** A block leaves; the stay ends with the last. */
-    void leave(int stay) {
+    /** A block leaves; the stay ends with the last, and teaches nothing more without its representative, whose return would not be known. */
+    void leave(int stay, int block) {
+        if (representatives[stay] == block) {
+            open[stay] = false;
+        }
         if (--members[stay] == 0) {
             due.remove(stay);
             byIndex.remove(stay);
@@ -117,9 +120,10 @@ final class Stays {
         }
     }
 
-    /** {@code block} of the stay was used again. */
+    /** {@code block} of the stay was used again; this may be known long after the stay should have passed into another bin. */
     void used(int stay, int block, long nowMillis) {
         if (open[stay] && representatives[stay] == block) {
+            catchUp(stay, nowMillis);
             open[stay] = false;
             int bin = bins[stay];
             if (bin < ReturnModel.BINS) {
@@ -134,19 +138,36 @@ final class Stays {
         model.forget(nowMillis);
         for (int i = 0; i < MOST_PASSAGES && due.size() > 0 && due.topKey() <= nowMillis; i++) {
             int stay = due.top();
-            int bin = bins[stay]++;
-            if (open[stay]) {
-                model.stayedAway(classes[stay], traits[stay], bin);
-            }
-            if (bins[stay] < ReturnModel.BINS) {
-                due.put(stay, beginMillis[stay] + ReturnModel.beginMillis(bins[stay] + 1));
-            } else {
-                open[stay] = false;
-                due.remove(stay);
-            }
+            pass(stay);
             if (firstLeaf[stay] != NONE) {
                 byIndex.put(stay, SlotHeap.key(index(stay)));
             }
+        }
+    }
+
+    /** One stay into its bin, before its turn comes in {@link #advance}; whether it had to be moved. */
+    private boolean catchUp(int stay, long nowMillis) {
+        boolean late = false;
+        while (due.contains(stay) && due.key(stay) <= nowMillis) {
+            pass(stay);
+            late = true;
+        }
+        if (late && firstLeaf[stay] != NONE) {
+            byIndex.put(stay, SlotHeap.key(index(stay)));
+        }
+        return late;
+    }
+
+    private void pass(int stay) {
+        int bin = bins[stay]++;
+        if (open[stay]) {
+            model.stayedAway(classes[stay], traits[stay], bin);
+        }
+        if (bins[stay] < ReturnModel.BINS) {
+            due.put(stay, beginMillis[stay] + ReturnModel.beginMillis(bins[stay] + 1));
+        } else {
+            open[stay] = false;
+            due.remove(stay);
         }
     }
 
@@ -181,7 +202,10 @@ final class Stays {
     }
 
     /** A leaf of the stay with the least index, or {@link #NONE}. */
-    int leastLeaf() {
+    int leastLeaf(long nowMillis) {
+        for (int i = 0; i < MOST_PASSAGES && byIndex.size() > 0 && catchUp(byIndex.top(), nowMillis); i++) {
+            // Until one is on top whose index is that of its age.
+        }
         return byIndex.size() == 0 ? NONE : firstLeaf[byIndex.top()];
     }
 
@@ -205,6 +229,15 @@ final class Stays {
     }
 
     // ------------------------------------------------------------------------------------------------------- look
+
+    /** For tests: blocks of all stays. */
+    int members() {
+        int count = 0;
+        for (int stay = 0; stay < members.length; stay++) {
+            count += members[stay];
+        }
+        return count;
+    }
 
     long beginMillis(int stay) {
         return beginMillis[stay];

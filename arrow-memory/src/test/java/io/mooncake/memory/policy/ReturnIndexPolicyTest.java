@@ -92,13 +92,13 @@ final class ReturnIndexPolicyTest {
                             pool,
                             Request.of(chain(conversation, 8))
                                     .withPromptTokens(4_000)
-                                    .afterEnd(followed ? 10 : 500));
+                                    .withAnswer(followed ? 10 : 500));
                     if (followed && minute > 0) {
                         hits[way] += serve(
                                 pool,
                                 Request.of(chain(conversation - 100, 9))
                                         .withPromptTokens(4_500)
-                                        .afterEnd(500));
+                                        .withAnswer(500));
                     }
                 }
             }
@@ -122,14 +122,14 @@ final class ReturnIndexPolicyTest {
         ModelPool pool = new ModelPool(Policies.returnIndex(8, clock), 8);
         for (int minute = 0; minute < 3 * 24 * 60; minute++) {
             clock.nanos += 60 * SECOND;
-            serve(pool, Request.of(chain(1 + minute, 2)).withPromptTokens(1_000).afterEnd(10));
+            serve(pool, Request.of(chain(1 + minute, 2)).withPromptTokens(1_000).withAnswer(10));
         }
         int admitted = 0;
         for (int i = 0; i < 20; i++) {
             clock.nanos += 60 * SECOND;
             serve(
                     pool,
-                    Request.of(chain(100_000 + i, 2)).withPromptTokens(1_000).afterEnd(10));
+                    Request.of(chain(100_000 + i, 2)).withPromptTokens(1_000).withAnswer(10));
             admitted += pool.slots.containsKey(1_000L * (100_000 + i)) ? 1 : 0;
         }
         assertThat(admitted).isPositive();

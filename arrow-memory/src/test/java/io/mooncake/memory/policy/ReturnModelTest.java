@@ -64,6 +64,46 @@ final class ReturnModelTest {
         assertThat(model.index(BlockClass.BODY, Traits.NONE, 4)).isGreaterThan(0.01);
     }
 
+    /** Else a few prompts that are asked for twice at once would make the return of everything else seem certain. */
+    @Test
+    void hazard_returnsAtOnce_isNoMoreThanCanBeMadeUseOf() {
+        ReturnModel model = new ReturnModel(0);
+        for (int i = 0; i < 1_000; i++) {
+            for (int bin = 0; bin < 12; bin++) {
+                model.cameBack(BlockClass.BODY, SHORT_ANSWER, bin, 0);
+            }
+        }
+        for (int bin = 0; bin < 12; bin++) {
+            assertThat(model.hazard(BlockClass.BODY, SHORT_ANSWER, bin))
+                    .as("bin " + bin)
+                    .isBetween(0.5 / ReturnModel.LEAST_SECONDS, 1 / ReturnModel.LEAST_SECONDS);
+        }
+        assertThat(model.index(BlockClass.BODY, SHORT_ANSWER, 0)).isLessThanOrEqualTo(1 / ReturnModel.LEAST_SECONDS);
+        SplittableRandom random = Seeds.random("at once");
+        for (int i = 0; i < 1_000; i++) {
+            live(model, random, SHORT_ANSWER, 0.002);
+        }
+        assertThat(model.hazard(BlockClass.BODY, SHORT_ANSWER, 6))
+                .as("soon unlearned")
+                .isLessThan(0.1);
+    }
+
+    @Test
+    void hazard_oneReturnAfterANight_movesItALittle() {
+        SplittableRandom random = Seeds.random("night");
+        ReturnModel model = new ReturnModel(0);
+        for (int i = 0; i < 10_000; i++) {
+            live(model, random, SHORT_ANSWER, 0.002);
+        }
+        double before = model.hazard(BlockClass.BODY, SHORT_ANSWER, 3);
+        for (long millis : new long[] {12 * 3_600_000L, 24 * 3_600_000L, 365 * 24 * 3_600_000L}) {
+            model.forget(millis);
+            model.cameBack(BlockClass.BODY, SHORT_ANSWER, 3, 1);
+            assertThat(model.hazard(BlockClass.BODY, SHORT_ANSWER, 3)).isBetween(before, 2.5 * before);
+            before = model.hazard(BlockClass.BODY, SHORT_ANSWER, 3);
+        }
+    }
+
     /** A request a minute, none of which returns. */
     @Test
     void index_threeDaysWithoutReturns_isANumber() {

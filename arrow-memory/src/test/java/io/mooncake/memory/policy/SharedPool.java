@@ -65,6 +65,13 @@ final class SharedPool implements Candidates {
         }
     }
 
+    /** Evicts one if full, and stores another of which nothing was announced. */
+    void replaceBy(long block, long parent) {
+        int slot = stored < blocks ? stored++ : policy.evict(this);
+        words.set(slot, 0);
+        policy.stored(slot, block, parent, true);
+    }
+
     /** Everything goes, each once. */
     void drain() {
         for (int i = 0; i < stored; i++) {

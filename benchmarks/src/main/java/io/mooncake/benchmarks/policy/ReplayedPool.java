@@ -45,7 +45,7 @@ final class ReplayedPool implements Candidates {
             policy.touch(slot, now);
         }
         policy.announce(
-                Request.of(blocks).withPromptTokens(request.inputTokens()).afterEnd(request.outputTokens()));
+                Request.of(blocks).withPromptTokens(request.inputTokens()).withAnswer(request.outputTokens()));
         int kept = hits;
         while (kept < blocks.length) {
             int slot = allocate(blocks[kept]);
