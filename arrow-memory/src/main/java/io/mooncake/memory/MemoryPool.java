@@ -51,6 +51,9 @@ import org.slf4j.LoggerFactory;
  */
 public final class MemoryPool implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(MemoryPool.class);
+    /** For calls without a deadline: no other chunk is emptied after it. */
+    private static final long MILLIS_FOR_ROOM = 50;
+
     private static final long LOG_NANOS = 1_000_000_000;
     private static final Duration TIME_TO_COPY = Duration.ofMinutes(1);
 
@@ -60,7 +63,7 @@ public final class MemoryPool implements AutoCloseable {
     private final OpenHandles handles;
     private final AtomicLong ids = new AtomicLong();
     /** Of the DRAM tier, if there is one. */
-    private final @Nullable Evacuation evacuation;
+    final @Nullable Evacuation evacuation;
 
     private final boolean verified;
     private final LongAdder lost = new LongAdder();
@@ -220,11 +223,12 @@ public final class MemoryPool implements AutoCloseable {
      * Allocates a buffer that the caller fills, seals and owes a {@link PoolBuffer#close}.
      *
      * @param size 1 to the tier's bytes
-     * @throws MooncakeException EXHAUSTED when the tier has no room, at once or after a second of moving buffers to make some
+     * @throws MooncakeException EXHAUSTED when the tier has no room, at once, or after {@value #MILLIS_FOR_ROOM} ms of
+     *     moving buffers to make some, or of waiting for a thread that does
      */
     public PoolBuffer allocate(long size, MemoryTier tier) {
         TierSpace space = space(tier);
-        return opened(space, size, allocate(space, size, PoolBuffer.patience()));
+        return opened(space, size, allocate(space, size, Deadline.ofMillis(MILLIS_FOR_ROOM)));
     }
 
     /** As {@link #allocate(long, MemoryTier)}, waiting until the deadline for room. */
@@ -320,7 +324,7 @@ public final class MemoryPool implements AutoCloseable {
         try {
             buffer.requireWhole(from);
             long size = buffer.size();
-            long token = awaitRoom ? await(to, size, deadline) : allocate(to, size, PoolBuffer.patience());
+            long token = awaitRoom ? await(to, size, deadline) : allocate(to, size, Deadline.ofMillis(MILLIS_FOR_ROOM));
             requireRoom(to, size, token);
             move(buffer, from, to, token, deadline);
             moved = true;

@@ -18,7 +18,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.arrow.memory.ArrowBuf;
@@ -355,64 +354,6 @@ class MemoryPoolTest {
     }
 
     // ------------------------------------------------------------------------------------------------ faults
-
-    /** T21. */
-    @Test
-    void allocate_exhaustedBy64Threads_isTypedSoonAndAllIsUsableAfterwards() throws Exception {
-        try (MemoryPool pool = MemoryPool.create(0, 8 * MIB, null, 0)) {
-            List<PoolBuffer> all = new ArrayList<>();
-            AtomicInteger refused = new AtomicInteger();
-            AtomicLong slowest = new AtomicLong();
-            AtomicReference<Throwable> failure = new AtomicReference<>();
-            CountDownLatch start = new CountDownLatch(1);
-            List<Thread> threads = new ArrayList<>();
-            for (int t = 0; t < 64; t++) {
-                Thread thread = new Thread(() -> {
-                    try {
-                        start.await();
-                        while (true) {
-                            long before = System.nanoTime();
-                            try {
-                                PoolBuffer buffer = pool.allocate(64 << 10, MemoryTier.DRAM);
-                                synchronized (all) {
-                                    all.add(buffer);
-                                }
-                            } catch (MooncakeException e) {
-                                assertCode(Code.EXHAUSTED, e);
-                                assertThat(e.retryable()).isTrue();
-                                slowest.accumulateAndGet(System.nanoTime() - before, Math::max);
-                                refused.incrementAndGet();
-                                return;
-                            }
-                        }
-                    } catch (Throwable e) {
-                        failure.set(e);
-                    }
-                });
-                thread.start();
-                threads.add(thread);
-            }
-            start.countDown();
-            for (Thread thread : threads) {
-                thread.join();
-            }
-            assertThat(failure.get()).isNull();
-            assertThat(refused.get()).isEqualTo(64);
-            assertThat(all).hasSize(128);
-            // Wide, since 64 threads share few processors: nobody waits for what does not come.
-            assertThat(slowest.get()).isLessThan(10_000_000_000L);
-            long before = System.nanoTime();
-            assertThatThrownBy(() -> pool.allocate(64 << 10, MemoryTier.DRAM, Deadline.ofMillis(50)))
-                    .satisfies(e -> assertCode(Code.EXHAUSTED, e));
-            assertThat(System.nanoTime() - before).isBetween(49_000_000L, 10_000_000_000L);
-            Thread later = new Thread(() -> all.get(0).close());
-            later.start();
-            pool.allocate(64 << 10, MemoryTier.DRAM, Deadline.ofMillis(10_000)).close();
-            later.join();
-            all.forEach(PoolBuffer::close);
-            pool.allocate(8 * MIB, MemoryTier.DRAM).close();
-        }
-    }
 
     /** T22. */
     @Test

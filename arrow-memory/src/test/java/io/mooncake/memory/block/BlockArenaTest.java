@@ -9,6 +9,7 @@ import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.Seeds;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
+import java.util.DoubleSummaryStatistics;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
@@ -122,17 +123,14 @@ class BlockArenaTest {
         TreeMap<Long, Long> ends = new TreeMap<>();
         List<long[]> live = new ArrayList<>();
         long liveBytes = 0;
-        double least = 1;
-        double most = 0;
+        DoubleSummaryStatistics refused = new DoubleSummaryStatistics();
         for (int i = 0; i < rounds; i++) {
             // Phases prefer other sizes, so that chunks of one class must become those of another.
             long size = size(random, i / 10_000);
             long token = arena.allocate(size);
             while (token == BlockArena.NONE) {
                 if (i > 20_000) {
-                    double full = (double) liveBytes / BYTES;
-                    least = Math.min(least, full);
-                    most = Math.max(most, full);
+                    refused.accept((double) liveBytes / BYTES);
                 }
                 long[] victim = live.set(random.nextInt(live.size()), live.get(live.size() - 1));
                 live.remove(live.size() - 1);
@@ -155,8 +153,12 @@ class BlockArenaTest {
             live.add(new long[] {token, size});
             liveBytes += size;
         }
-        System.out.printf("refused at %.2f to %.2f of the tier in use, %d blocks live%n", least, most, live.size());
-        assertThat(least).as("share in use when a block was refused").isGreaterThan(0.25);
+        System.out.printf(
+                "refused at %.2f to %.2f, on average %.2f of the tier in use, %d blocks live%n",
+                refused.getMin(), refused.getMax(), refused.getAverage(), live.size());
+        // Measured with 16 seeds: .33 to .42 at least, .60 to .62 on average. Without evacuation, which is the pool's.
+        assertThat(refused.getMin()).as("share in use when a block was refused").isGreaterThan(0.3);
+        assertThat(refused.getAverage()).as("the same on average").isGreaterThan(0.57);
         live.forEach(one -> arena.free(one[0]));
         assertThat(arena.usedBytes()).isZero();
         assertThat(arena.allocate(BYTES)).as("whole again").isNotEqualTo(BlockArena.NONE);
