@@ -261,7 +261,7 @@ public final class BlockArena {
             }
             states.freeEvicting(slot, run);
         }
-        giveBack(slot, run);
+        giveBack(slot, generation + 1, run);
     }
 
     private boolean isRun(int slot) {
@@ -271,14 +271,14 @@ public final class BlockArena {
     private void freeDrained(int slot) {
         boolean run = isRun(slot);
         states.freeEvicting(slot, run);
-        giveBack(slot, run);
+        giveBack(slot, FreeSlots.UNKNOWN, run);
     }
 
-    private void giveBack(int slot, boolean run) {
+    private void giveBack(int slot, long generation, boolean run) {
         if (run) {
             freeRun(slot >>> chunkShift);
         } else {
-            free.give(slot);
+            free.give(slot, generation);
         }
         if (waiting > 0) {
             synchronized (room) {
@@ -408,8 +408,11 @@ public final class BlockArena {
      */
     public void release(long token) {
         int slot = slot(token);
-        requireGeneration(token);
-        if (states.release(slot) == Release.DRAINED) {
+        Release left = states.release(slot, generation(token));
+        if (left == null) {
+            throw refused(slot, generation(token), "generation " + generation(token));
+        }
+        if (left == Release.DRAINED) {
             freeDrained(slot);
         }
     }

@@ -95,8 +95,12 @@ public final class BlockSlab {
 
     /** Filling or evicting to free under the next generation. */
     public void free(int slot) {
-        states.free(slot);
-        free.give(slot);
+        long taken = free.taken(TAG, slot);
+        if (taken != FreeSlots.UNKNOWN && states.freeFilling(slot, taken, false)) {
+            free.give(slot, taken + 1);
+        } else {
+            free.give(slot, states.free(slot));
+        }
     }
 
     /** The states of the slots, for moves and pins. */

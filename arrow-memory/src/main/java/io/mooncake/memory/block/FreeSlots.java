@@ -15,21 +15,25 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * <p>Hints, in the order in which they are tried:
  *
  * <ul>
- *   <li>Each of {@value #STRIPES} stripes of threads remembers a slot for each tag: the one freed last, or the one behind that taken last.
- *   <li>The group of that slot.
+ *   <li>Each of {@value #STRIPES} stripes of threads remembers a slot for each tag: the one freed last, or the one behind that taken last. Of the
+ *       one freed last it remembers the generation too, so that it is taken without a look before.
+ *   <li>The group of that slot, unless another stripe remembers it too.
  *   <li>A summary with one bit a group. Whoever frees a slot sets the bit if it is not set. A search that finds no free slot in a group
  *       clears the bit and looks once more: either it sees the slot, or the bit is set after it was cleared. So a slot that stays free
  *       during a search is found by it.
  * </ul>
  *
- * <p>Contention is avoided: a search passes over the groups that other stripes remember while there are others, so threads work on
- * different cache lines until little is left. Lowest groups come first, which leaves the highest chunks to become empty.
+ * <p>Contention is avoided: a search passes over the groups that other stripes remember while there are others, and a stripe remembers none at
+ * first, so threads work on different cache lines until little is left. Lowest groups come first, which leaves the highest chunks to become empty.
  *
  * <p>Threading: {@link #take}, {@link #give} and the counts by any thread, without allocation; {@link #format} and {@link #retire} by one
  * thread at a time, which the caller sees to.
  */
 final class FreeSlots {
     static final int NONE = -1;
+    /** Instead of a generation. */
+    static final long UNKNOWN = 0;
+
     static final int GROUP_SLOTS = 32;
     static final int STRIPES = 16;
 
@@ -38,15 +42,21 @@ final class FreeSlots {
 
     private static final int GROUP_SHIFT = 5;
     private static final int IN_GROUP = GROUP_SLOTS - 1;
-    /** Ints from one stripe's memory to the next: a cache line. */
+    /** Longs from one stripe's memory to the next: two cache lines, as processors fetch them in pairs. */
     private static final int LINE_SHIFT = 4;
+    /** In a stripe's memory, where it looks first, and behind it what it took last: a slot in the lower bits, its generation in those above. */
+    private static final int TAKEN = 1;
+
+    private static final int SLOT_BITS = 25;
+    private static final int SLOT = (1 << SLOT_BITS) - 1;
+    private static final long NOWHERE = -1;
 
     private final BlockStates states;
     private final int chunkShift;
     private final int groups;
     private final AtomicIntegerArray tags;
-    /** By tag and stripe. */
-    private final AtomicIntegerArray hints;
+    /** By tag and stripe. Threads of one stripe may write over each other's: what is read is a guess. */
+    private final AtomicLongArray hints;
 
     private final AtomicLongArray summary;
 
@@ -61,20 +71,34 @@ final class FreeSlots {
         this.chunkShift = chunkShift;
         groups = (states.slots() + IN_GROUP) >>> GROUP_SHIFT;
         tags = new AtomicIntegerArray(chunks);
-        hints = new AtomicIntegerArray(((maxTag + 1) * STRIPES) << LINE_SHIFT);
+        hints = new AtomicLongArray(((maxTag + 1) * STRIPES) << LINE_SHIFT);
+        for (int at = 0; at < hints.length(); at++) {
+            hints.setPlain(at, NOWHERE);
+        }
         summary = new AtomicLongArray((groups + Long.SIZE - 1) / Long.SIZE);
     }
 
     /** Takes a free slot of {@code tag}, now in state filling, or {@link #NONE}. */
     int take(int tag) {
-        int hint = (tag * STRIPES + stripe()) << LINE_SHIFT;
-        int slot = hints.getOpaque(hint);
-        return takeOne(slot, tag, hint) ? slot : search(tag, hint);
+        int line = line(tag);
+        long hint = hints.getOpaque(line);
+        int slot = slot(hint);
+        return hint != NOWHERE && takeOne(slot, hint >>> SLOT_BITS, tag, line) ? slot : search(tag, line);
     }
 
-    private boolean takeOne(int slot, int tag, int hint) {
+    /** The generation under which this thread took {@code slot}, if it was the last that it took of {@code tag}; else {@link #UNKNOWN}. A guess. */
+    long taken(int tag, int slot) {
+        long taken = hints.getOpaque(line(tag) + TAKEN);
+        return taken != NOWHERE && slot(taken) == slot ? taken >>> SLOT_BITS : UNKNOWN;
+    }
+
+    private boolean takeOne(int slot, long guess, int tag, int line) {
         // By the tag first: a slot of another one, taken for a moment, would be missed by who looks for it.
-        if (tags.get(slot >>> chunkShift) != tag || !states.tryFill(slot)) {
+        if (tags.get(slot >>> chunkShift) != tag) {
+            return false;
+        }
+        long generation = states.tryFill(slot, guess);
+        if (generation == BlockStates.NOT_FREE) {
             return false;
         }
         if (tags.get(slot >>> chunkShift) != tag) {
@@ -83,28 +107,31 @@ final class FreeSlots {
             return false;
         }
         int next = (slot & ~IN_GROUP) | ((slot + 1) & IN_GROUP);
-        hints.setOpaque(hint, next < states.slots() ? next : slot & ~IN_GROUP);
+        hints.setOpaque(line, next < states.slots() ? next : slot & ~IN_GROUP);
+        hints.setOpaque(line + TAKEN, generation << SLOT_BITS | slot);
         return true;
     }
 
-    private int takeFrom(int group, int tag, int hint) {
+    private int takeFrom(int group, int tag, int line) {
         int first = group << GROUP_SHIFT;
         int end = Math.min(first + GROUP_SLOTS, states.slots());
         for (int slot = first; slot < end; slot++) {
-            if (states.isFree(slot) && takeOne(slot, tag, hint)) {
+            if (states.isFree(slot) && takeOne(slot, UNKNOWN, tag, line)) {
                 return slot;
             }
         }
         return NONE;
     }
 
-    private int search(int tag, int hint) {
-        int slot = takeFrom(hints.getOpaque(hint) >>> GROUP_SHIFT, tag, hint);
-        slot = slot != NONE ? slot : search(tag, hint, true);
-        return slot != NONE ? slot : search(tag, hint, false);
+    private int search(int tag, int line) {
+        long hint = hints.getOpaque(line);
+        int group = slot(hint) >>> GROUP_SHIFT;
+        int slot = hint == NOWHERE || isHintOfOthers(tag, line, group) ? NONE : takeFrom(group, tag, line);
+        slot = slot != NONE ? slot : search(tag, line, true);
+        return slot != NONE ? slot : search(tag, line, false);
     }
 
-    private int search(int tag, int hint, boolean passOver) {
+    private int search(int tag, int line, boolean passOver) {
         int group = 0;
         while ((group = nextMarked(group)) < groups) {
             int chunk = (group << GROUP_SHIFT) >>> chunkShift;
@@ -112,8 +139,8 @@ final class FreeSlots {
                 group = nextChunk(chunk);
                 continue;
             }
-            if (!passOver || !isHintOfOthers(tag, hint, group)) {
-                int slot = takeFrom(group, tag, hint);
+            if (!passOver || !isHintOfOthers(tag, line, group)) {
+                int slot = takeFrom(group, tag, line);
                 if (slot != NONE) {
                     return slot;
                 }
@@ -128,25 +155,34 @@ final class FreeSlots {
         return chunk + 1 == tags.length() ? groups : ((chunk + 1) << chunkShift) >>> GROUP_SHIFT;
     }
 
-    private boolean isHintOfOthers(int tag, int hint, int group) {
+    private boolean isHintOfOthers(int tag, int line, int group) {
         int first = (tag * STRIPES) << LINE_SHIFT;
         for (int stripe = 0; stripe < STRIPES; stripe++) {
             int at = first + (stripe << LINE_SHIFT);
-            if (at != hint && hints.getOpaque(at) >>> GROUP_SHIFT == group) {
+            long hint = hints.getOpaque(at);
+            if (at != line && hint != NOWHERE && slot(hint) >>> GROUP_SHIFT == group) {
                 return true;
             }
         }
         return false;
     }
 
-    /** Notes that a slot was freed. */
-    void give(int slot) {
-        int hint = (tags.getPlain(slot >>> chunkShift) * STRIPES + stripe()) << LINE_SHIFT;
+    /** Notes that a slot was freed, under {@code generation} if that is known. */
+    void give(int slot, long generation) {
+        int line = line(tags.getPlain(slot >>> chunkShift));
         // A slot of another group was taken by another stripe, or long ago: to go there would be to meet others.
-        if (((hints.getOpaque(hint) ^ slot) & ~IN_GROUP) == 0) {
-            hints.setOpaque(hint, slot);
+        if (((hints.getOpaque(line) ^ slot) & SLOT & ~IN_GROUP) == 0) {
+            hints.setOpaque(line, generation << SLOT_BITS | slot);
         }
         mark(slot >>> GROUP_SHIFT);
+    }
+
+    private static int line(int tag) {
+        return (tag * STRIPES + ((int) Thread.currentThread().getId() & (STRIPES - 1))) << LINE_SHIFT;
+    }
+
+    private static int slot(long hint) {
+        return (int) hint & SLOT;
     }
 
     // ----------------------------------------------------------------------------------------------------- chunks
@@ -256,9 +292,5 @@ final class FreeSlots {
                 return;
             }
         }
-    }
-
-    private static int stripe() {
-        return (int) Thread.currentThread().getId() & (STRIPES - 1);
     }
 }

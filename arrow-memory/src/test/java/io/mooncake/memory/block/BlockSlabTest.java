@@ -9,9 +9,12 @@ import io.mooncake.memory.BlockLayout;
 import io.mooncake.memory.Seeds;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Test;
 
 /** The slab's words only: its memory is not touched, so any address will do. */
@@ -85,5 +88,56 @@ class BlockSlabTest {
         }
         assertThat(failure.get()).isNull();
         assertThat(slab.freeSlots()).isEqualTo(slots);
+    }
+
+    /** Neighbours in memory are in one cache line, so threads that only ever take one slot each must not take them side by side. */
+    @Test
+    void allocate_otherThreads_startFarFromEachOther() throws Exception {
+        BlockSlab slab = slab(20 * FreeSlots.GROUP_SLOTS);
+        Set<Integer> groups = ConcurrentHashMap.newKeySet();
+        for (int stripe = 0; stripe < FreeSlots.STRIPES; stripe++) {
+            // Thread numbers follow each other, but for those that the JVM itself takes.
+            Thread thread;
+            int wanted = stripe;
+            do {
+                thread = new Thread(() -> {
+                    int slot = slab.allocate();
+                    slab.free(slot);
+                    // The same again; else two groups are one thread's.
+                    int again = slab.allocate();
+                    slab.free(again);
+                    groups.add(again == slot ? slot / FreeSlots.GROUP_SLOTS : -1);
+                });
+            } while ((thread.getId() & (FreeSlots.STRIPES - 1)) != wanted);
+            thread.start();
+            thread.join();
+        }
+        assertThat(groups).hasSize(FreeSlots.STRIPES).doesNotContain(-1);
+    }
+
+    @Test
+    void allocate_fewSlotsManyThreads_leavesNoSlotBehind() throws Exception {
+        BlockSlab slab = slab(2);
+        List<Thread> threads = new ArrayList<>();
+        LongAdder taken = new LongAdder();
+        for (int t = 0; t < 8; t++) {
+            Thread thread = new Thread(() -> {
+                for (int i = 0; i < 20_000; i++) {
+                    int slot = slab.allocate();
+                    if (slot != BlockSlab.NONE) {
+                        taken.increment();
+                        slab.free(slot);
+                    }
+                }
+            });
+            thread.start();
+            threads.add(thread);
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertThat(taken.sum()).isPositive();
+        assertThat(List.of(slab.allocate(), slab.allocate())).containsExactlyInAnyOrder(0, 1);
+        assertThat(slab.allocate()).isEqualTo(BlockSlab.NONE);
     }
 }

@@ -135,7 +135,7 @@ public final class BlockStatesStress {
 
         @Actor
         public void reader() {
-            drainedByReader = states.release(0) == Release.DRAINED ? 1 : 0;
+            drainedByReader = states.release(0, 1) == Release.DRAINED ? 1 : 0;
         }
 
         @Actor

@@ -136,4 +136,75 @@ class BlockStatesTest {
         assertThatThrownBy(() -> states.release(0)).hasMessageContaining("expected: a reference that is held");
         assertThatThrownBy(() -> states.finishMove(0)).hasMessageContaining("expected: moving");
     }
+
+    @Test
+    void leaseAndRelease_ofGeneration_countAsThoseWithout() {
+        assertThat(states.lease(0, 2)).as("of another generation").isFalse();
+        for (int held = 0; held < 3; held++) {
+            assertThat(states.references(0)).isEqualTo(held);
+            assertThat(states.lease(0, 1)).isTrue();
+        }
+        assertThat(states.pin(0, 1)).isTrue();
+        assertThat(states.release(0, 2)).as("of another generation").isNull();
+        assertThat(states.release(0, 1)).isEqualTo(Release.HELD);
+        assertThat(states.release(0, 1)).isEqualTo(Release.HELD);
+        assertThat(states.release(0, 1)).as("pinned, not held").isEqualTo(Release.IDLE);
+        assertThatThrownBy(() -> states.release(0, 1))
+                .hasMessage(
+                        "slot 0: sealed, 0 references, 1 hard pins, generation 1 (expected: a reference that is held)");
+        assertThat(states.lease(0, 1)).as("pinned").isTrue();
+        states.release(0, 1);
+        states.unpin(0);
+        states.lease(0, 1);
+        states.startMove(0, 1);
+        assertThat(states.lease(0, 1)).as("moving").isTrue();
+        assertThat(states.release(0, 1)).isEqualTo(Release.HELD);
+        states.finishMove(0);
+        assertThat(states.lease(0, 1)).as("evicting").isFalse();
+        assertThat(states.release(0, 1)).isEqualTo(Release.DRAINED);
+        assertThat(states.free(0)).isEqualTo(2);
+        assertThat(states.lease(0, 1)).as("freed").isFalse();
+        assertThat(states.release(0, 1)).isNull();
+    }
+
+    @Test
+    void lease_ofGeneration_isRefusedAtTheMost() {
+        for (int i = 0; i < BlockStates.MAX_REFERENCES; i++) {
+            assertThat(states.lease(0, 1)).isTrue();
+        }
+        assertThat(states.lease(0, 1)).isFalse();
+        assertThat(states.references(0)).isEqualTo(BlockStates.MAX_REFERENCES);
+        assertThat(states.release(0, 1)).isEqualTo(Release.HELD);
+    }
+
+    @Test
+    void tryFill_anyGuess_fillsWhatIsFree() {
+        assertThat(states.tryFill(0, 1)).as("sealed").isEqualTo(BlockStates.NOT_FREE);
+        states.startEviction(0);
+        assertThat(states.free(0)).isEqualTo(2);
+        for (long guess : new long[] {0, 1, 2, 3, -1L >>> 24}) {
+            long generation = states.generation(0);
+            assertThat(states.tryFill(0, guess)).as("guess %d", guess).isEqualTo(generation);
+            assertThat(states.tryFill(0, generation)).as("filling").isEqualTo(BlockStates.NOT_FREE);
+            assertThat(states.freeFilling(0, generation + 1, false))
+                    .as("another generation")
+                    .isFalse();
+            assertThat(states.freeFilling(0, generation, false)).isTrue();
+        }
+    }
+
+    @Test
+    void freeFilling_carriedSoftPin_goesWithTheBlock() {
+        BlockStates other = BlockStatesStress.sealed(1);
+        other.softPin(0, 1_000_001);
+        states.startEviction(0);
+        states.free(0);
+        states.tryFill(0);
+        states.carrySoftPin(other, 0, 0);
+        assertThat(states.isSoftPinned(0, 0)).isTrue();
+        assertThat(states.freeFilling(0, 1, false)).as("another's").isFalse();
+        assertThat(states.isSoftPinned(0, 0)).as("another's").isTrue();
+        assertThat(states.freeFilling(0, 2, false)).isTrue();
+        assertThat(states.isSoftPinned(0, 0)).isFalse();
+    }
 }

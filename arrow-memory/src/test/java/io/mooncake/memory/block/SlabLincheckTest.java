@@ -43,6 +43,23 @@ public class SlabLincheckTest {
         }
     }
 
+    /** As a token's holder does: by the generation that it had a moment ago. */
+    @Operation
+    public boolean leaseOfGeneration() {
+        return states.lease(0, states.generation(0));
+    }
+
+    @Operation
+    public String releaseOfGeneration() {
+        try {
+            BlockStates.Release left = states.release(0, states.generation(0));
+            // Of another generation now: there was a moment without references.
+            return left == null ? "refused" : "last: " + (left == BlockStates.Release.IDLE);
+        } catch (MooncakeException e) {
+            return "refused";
+        }
+    }
+
     @Operation
     public boolean evict() {
         return slab.startEviction(0);
