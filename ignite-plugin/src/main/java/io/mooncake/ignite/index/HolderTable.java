@@ -2,310 +2,364 @@
 package io.mooncake.ignite.index;
 
 import io.mooncake.memory.BlockKey;
-import java.util.Arrays;
-import java.util.List;
-import java.util.concurrent.locks.StampedLock;
+import java.util.BitSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Which holders have which blocks of one pool.
+ * Which holders have which blocks of one pool, off the heap: {@link EntryPages} has an entry a block, {@link EntryBuckets} finds it by its key.
  *
- * <p>One open-addressing table of longs with linear probing; an entry is the four words of the key and then one bit a holder:
+ * <p>A holder is a slot, 0..4094. The last word of an entry names its holders:
  *
  * <pre>
- *   entry = word0 word1 word2 word3 holders[0] .. holders[words-1]
+ *   0                          nobody: the entry is free
+ *   slot+1 in each of 4 x 16 bits   up to four holders, in no order, no gaps
+ *   {@link #MANY}                      more: a set of slots in a map on the heap
  * </pre>
  *
- * An entry without a holder is free: the last holder's removal deletes it and shifts the entries behind it back, so no tombstones pile up.
- * Keys are compared in full, whatever the hash. A holder is a slot, 0..63 at first; more slots widen every entry.
- *
- * <p>Threading: changes take the write lock. Look-ups read optimistically and read again under the read lock when a change came between:
- * the arrays hang on one immutable {@link Arrays64}, every probe is bounded by the capacity, so that a torn read costs a repetition and
- * nothing else. Slots are made visible by {@link #show} and cleared by {@link #drop}, both under the write lock.
+ * <p>Threading: one writer at a time, under this object's lock. Look-ups take no lock and wait for nobody: a word of holders is read after the key
+ * and the key once more, so that an entry which got another key meanwhile is not taken for the old one. A holder has a number of lives, odd
+ * while it is visible; what a look-up found of a life that is over by its end does not count. So a holder that was dropped is never found again,
+ * at once and whatever its number of entries; those are cleared in small steps by {@link #sweep}, and its slot is free after that.
  */
 final class HolderTable {
-    private static final int KEY_WORDS = 4;
-    private static final int MIN_CAPACITY = 64;
+    static final int MAX_SLOTS = 4095;
 
-    private final StampedLock lock = new StampedLock();
-    private final int hashMask;
-    private volatile Arrays64 arrays;
-    // Guarded by the lock, like what it counts.
-    private int used;
-    private long pairs;
+    static final long MANY = 1L << 63;
+    private static final int A_WORD = 4;
+    private static final int SLOT_BITS = 16;
+    private static final int SLOT_MASK = 0xFFFF;
+    private static final int SWEEP_ENTRIES = 1024;
 
-    HolderTable() {
-        this(-1);
+    private final EntryPages entries;
+    private final EntryBuckets buckets;
+    private final ConcurrentHashMap<Integer, BitSet> sets = new ConcurrentHashMap<>();
+    private final AtomicIntegerArray lives = new AtomicIntegerArray(MAX_SLOTS);
+    private final Sweeper sweeper = new Sweeper(this::sweep);
+
+    // Guarded by this.
+    private final BitSet taken = new BitSet();
+    private final BitSet dying = new BitSet();
+    private final long[] held = new long[MAX_SLOTS];
+    private volatile long pairs;
+    private volatile long refused;
+
+    /** For at most so many blocks. */
+    HolderTable(int maxEntries) {
+        this(maxEntries, -1L);
     }
 
     /** @param hashMask bits of the hash in use; a test narrows it to force collisions */
-    HolderTable(int hashMask) {
-        this.hashMask = hashMask;
-        this.arrays = new Arrays64(MIN_CAPACITY, 1, new long[1], new long[1]);
+    HolderTable(int maxEntries, long hashMask) {
+        entries = new EntryPages(maxEntries);
+        buckets = new EntryBuckets(entries, maxEntries, hashMask);
     }
 
-    /** The arrays of one size. {@code taken} and {@code visible} have a bit a slot. */
-    private record Arrays64(int capacity, int words, long[] table, long[] taken, long[] visible) {
-        Arrays64(int capacity, int words, long[] taken, long[] visible) {
-            this(capacity, words, new long[capacity * (KEY_WORDS + words)], taken, visible);
-        }
-
-        int stride() {
-            return KEY_WORDS + words;
-        }
-    }
+    // ------------------------------------------------------------------------------------------------------- slots
 
     /** Takes a slot that look-ups do not see yet. */
-    int open() {
-        long stamp = lock.writeLock();
-        try {
-            Arrays64 now = arrays;
-            for (int word = 0; word < now.words; word++) {
-                if (now.taken[word] != -1L) {
-                    int bit = Long.numberOfTrailingZeros(~now.taken[word]);
-                    now.taken[word] |= 1L << bit;
-                    return word * 64 + bit;
-                }
-            }
-            rehash(now.capacity, now.words + 1);
-            arrays.taken[now.words] = 1;
-            return now.words * 64;
-        } finally {
-            lock.unlockWrite(stamp);
+    synchronized int open() {
+        int slot = taken.nextClearBit(0);
+        if (slot >= MAX_SLOTS) {
+            throw new IllegalStateException("holders: more than " + MAX_SLOTS);
         }
+        taken.set(slot);
+        return slot;
     }
 
     /** Makes a slot visible. */
-    void show(int slot) {
-        long stamp = lock.writeLock();
-        try {
-            arrays.visible[slot >> 6] |= 1L << slot;
-        } finally {
-            lock.unlockWrite(stamp);
+    synchronized void show(int slot) {
+        if (!visible(lives.get(slot))) {
+            lives.incrementAndGet(slot);
         }
     }
 
-    /** Clears a slot and frees it. */
+    /** Hides a slot at once; its entries are cleared, and the slot freed, soon after. */
     void drop(int slot) {
-        long stamp = lock.writeLock();
-        try {
-            arrays.visible[slot >> 6] &= ~(1L << slot);
-            clear(slot);
-            arrays.taken[slot >> 6] &= ~(1L << slot);
-        } finally {
-            lock.unlockWrite(stamp);
+        synchronized (this) {
+            // Even: hidden. A slot that was never shown begins a life and ends it, so that no look-up mixes it up with
+            // the next.
+            lives.addAndGet(slot, visible(lives.get(slot)) ? 1 : 2);
+            pairs -= held[slot];
+            held[slot] = 0;
+            dying.set(slot);
         }
+        sweeper.wake();
     }
 
-    /** Adds the pair. @return whether it is new */
-    boolean store(int slot, BlockKey key) {
-        long stamp = lock.writeLock();
-        try {
-            if (used >= arrays.capacity / 2) {
-                rehash(arrays.capacity * 2, arrays.words);
-            }
-            Arrays64 now = arrays;
-            int at = find(now, key);
-            if (free(now, at)) {
-                now.table[at] = key.word0();
-                now.table[at + 1] = key.word1();
-                now.table[at + 2] = key.word2();
-                now.table[at + 3] = key.word3();
-                used++;
-            }
-            int word = at + KEY_WORDS + (slot >> 6);
-            boolean added = (now.table[word] & (1L << slot)) == 0;
-            now.table[word] |= 1L << slot;
-            pairs += added ? 1 : 0;
-            return added;
-        } finally {
-            lock.unlockWrite(stamp);
-        }
+    private static boolean visible(int life) {
+        return (life & 1) != 0;
     }
 
-    /** Takes the pair away. @return whether it was there */
-    boolean remove(int slot, BlockKey key) {
-        long stamp = lock.writeLock();
-        try {
-            Arrays64 now = arrays;
-            int at = find(now, key);
-            int word = at + KEY_WORDS + (slot >> 6);
-            if ((now.table[word] & (1L << slot)) == 0) {
+    /** Clears all entries of the slots that were dropped, some at a time under the lock; true when there was something to do. */
+    private boolean sweep() {
+        BitSet gone;
+        int count;
+        synchronized (this) {
+            if (dying.isEmpty()) {
                 return false;
             }
-            now.table[word] &= ~(1L << slot);
-            pairs--;
-            if (free(now, at)) {
-                used--;
-                closeGap(now, at / now.stride());
-            }
-            return true;
-        } finally {
-            lock.unlockWrite(stamp);
+            gone = (BitSet) dying.clone();
+            count = entries.count();
         }
-    }
-
-    /** Visible holders of {@code key}. */
-    int holderCount(BlockKey key) {
-        return read(now -> {
-            int at = find(now, key);
-            int count = 0;
-            for (int word = 0; at >= 0 && word < now.words; word++) {
-                count += Long.bitCount(now.table[at + KEY_WORDS + word] & now.visible[word]);
-            }
-            return count;
-        });
-    }
-
-    /** Whether {@code slot} has {@code key}, visible or not. */
-    boolean holds(int slot, BlockKey key) {
-        return read(now -> {
-            int at = find(now, key);
-            return at >= 0 && (now.table[at + KEY_WORDS + (slot >> 6)] & (1L << slot)) != 0;
-        });
-    }
-
-    /**
-     * How many blocks each visible holder has of {@code keys[from..]} without a gap.
-     *
-     * @return one count a slot, 0 for slots that are free or have nothing
-     */
-    int[] match(List<BlockKey> keys, int from) {
-        return read(now -> {
-            int[] counts = new int[now.words * 64];
-            long[] alive = now.visible.clone();
-            for (int i = from; i < keys.size(); i++) {
-                int at = find(now, keys.get(i));
-                long any = 0;
-                for (int word = 0; at >= 0 && word < now.words; word++) {
-                    alive[word] &= now.table[at + KEY_WORDS + word];
-                    any |= alive[word];
-                    for (long bits = alive[word]; bits != 0; bits &= bits - 1) {
-                        counts[word * 64 + Long.numberOfTrailingZeros(bits)]++;
-                    }
-                }
-                if (any == 0) {
-                    break;
+        // From the end, so that the entries that are free first are the first ones.
+        for (int to = count; to > 0; to -= SWEEP_ENTRIES) {
+            synchronized (this) {
+                for (int entry = to - 1; entry >= Math.max(0, to - SWEEP_ENTRIES); entry--) {
+                    sweep(entry, gone);
                 }
             }
-            return counts;
-        });
-    }
-
-    /** Pairs of block and holder, those of slots not shown yet included. */
-    long pairs() {
-        long stamp = lock.readLock();
-        try {
-            return pairs;
-        } finally {
-            lock.unlockRead(stamp);
         }
-    }
-
-    private interface Reader<T> {
-        T read(Arrays64 arrays);
-    }
-
-    private <T> T read(Reader<T> reader) {
-        long stamp = lock.tryOptimisticRead();
-        if (stamp != 0) {
-            T result = reader.read(arrays);
-            if (lock.validate(stamp)) {
-                return result;
-            }
-        }
-        stamp = lock.readLock();
-        try {
-            return reader.read(arrays);
-        } finally {
-            lock.unlockRead(stamp);
-        }
-    }
-
-    /** Position of the key's entry, or of the free entry where it belongs; -1 when a torn read finds neither. */
-    private int find(Arrays64 now, BlockKey key) {
-        int stride = now.stride();
-        int index = home(now, key.word0());
-        for (int probes = 0; probes < now.capacity; probes++) {
-            int at = index * stride;
-            if (free(now, at)
-                    || (now.table[at] == key.word0()
-                            && now.table[at + 1] == key.word1()
-                            && now.table[at + 2] == key.word2()
-                            && now.table[at + 3] == key.word3())) {
-                return at;
-            }
-            index = (index + 1) & (now.capacity - 1);
-        }
-        return -1;
-    }
-
-    private int home(Arrays64 now, long word0) {
-        return (int) (word0 ^ (word0 >>> 32)) & hashMask & (now.capacity - 1);
-    }
-
-    private static boolean free(Arrays64 now, int at) {
-        for (int word = 0; word < now.words; word++) {
-            if (now.table[at + KEY_WORDS + word] != 0) {
-                return false;
-            }
+        synchronized (this) {
+            dying.andNot(gone);
+            taken.andNot(gone);
         }
         return true;
     }
 
-    /** Moves entries behind a freed one back to where their probe finds them. */
-    private void closeGap(Arrays64 now, int freed) {
-        int stride = now.stride();
-        int gap = freed;
-        int index = (gap + 1) & (now.capacity - 1);
-        while (!free(now, index * stride)) {
-            int home = home(now, now.table[index * stride]);
-            int distance = (index - home) & (now.capacity - 1);
-            int distanceFromGap = (index - gap) & (now.capacity - 1);
-            if (distance >= distanceFromGap) {
-                System.arraycopy(now.table, index * stride, now.table, gap * stride, stride);
-                Arrays.fill(now.table, index * stride, (index + 1) * stride, 0);
-                gap = index;
+    private void sweep(int entry, BitSet gone) {
+        long word = entries.holders(entry);
+        if (word == MANY) {
+            BitSet set = (BitSet) set(entry).clone();
+            set.andNot(gone);
+            replace(entry, set);
+            return;
+        }
+        long left = 0;
+        for (long rest = word; rest != 0; rest >>>= SLOT_BITS) {
+            if (!gone.get((int) (rest & SLOT_MASK) - 1)) {
+                left = left << SLOT_BITS | rest & SLOT_MASK;
             }
-            index = (index + 1) & (now.capacity - 1);
+        }
+        if (left != word) {
+            write(entry, left);
         }
     }
 
-    /** Takes a slot's bit from every entry and puts the entries that are left into a table of the size they need. */
-    private void clear(int slot) {
-        Arrays64 now = arrays;
-        long bit = 1L << slot;
-        int left = 0;
-        for (int index = 0; index < now.capacity; index++) {
-            int at = index * now.stride();
-            int word = at + KEY_WORDS + (slot >> 6);
-            if ((now.table[word] & bit) != 0) {
-                now.table[word] &= ~bit;
-                pairs--;
+    /** Waits until nothing is left to be swept, for tests. */
+    void awaitSwept() throws InterruptedException {
+        sweeper.awaitIdle();
+    }
+
+    // ----------------------------------------------------------------------------------------------------- changes
+
+    /** Adds the pair. @return whether it is new; false too, and counted, where there is no room for the block */
+    synchronized boolean store(int slot, BlockKey key) {
+        int entry = buckets.find(key);
+        if (entry == EntryPages.NONE) {
+            entry = entries.take(key);
+            if (entry == EntryPages.NONE) {
+                refused++;
+                return false;
             }
-            left += free(now, at) ? 0 : 1;
+            entries.holders(entry, slot + 1L);
+            buckets.put(key, entry);
+        } else if (!add(entry, slot)) {
+            return false;
         }
-        if (left != used) {
-            rehash(Math.max(MIN_CAPACITY, Integer.highestOneBit(Math.max(1, left)) * 4), now.words);
+        held[slot]++;
+        pairs++;
+        return true;
+    }
+
+    private boolean add(int entry, int slot) {
+        long word = entries.holders(entry);
+        if (has(entry, word, slot)) {
+            return false;
+        }
+        if (word == MANY || word >>> (A_WORD - 1) * SLOT_BITS != 0) {
+            BitSet set = word == MANY ? (BitSet) set(entry).clone() : slots(word);
+            set.set(slot);
+            sets.put(entry, set);
+            entries.holders(entry, MANY);
+        } else {
+            entries.holders(entry, word << SLOT_BITS | slot + 1L);
+        }
+        return true;
+    }
+
+    /** Takes the pair away. @return whether it was there */
+    synchronized boolean remove(int slot, BlockKey key) {
+        int entry = buckets.find(key);
+        if (entry == EntryPages.NONE || !has(entry, entries.holders(entry), slot)) {
+            return false;
+        }
+        BitSet slots = slots(entry, entries.holders(entry));
+        slots.clear(slot);
+        replace(entry, slots);
+        held[slot]--;
+        pairs--;
+        return true;
+    }
+
+    private void replace(int entry, BitSet slots) {
+        if (slots.cardinality() > A_WORD) {
+            sets.put(entry, slots);
+            return;
+        }
+        long word = 0;
+        for (int slot = slots.nextSetBit(0); slot >= 0; slot = slots.nextSetBit(slot + 1)) {
+            word = word << SLOT_BITS | slot + 1L;
+        }
+        write(entry, word);
+        sets.remove(entry);
+    }
+
+    private void write(int entry, long word) {
+        if (word == 0) {
+            buckets.remove(entry);
+            entries.free(entry);
+        } else {
+            entries.holders(entry, word);
         }
     }
 
-    private void rehash(int capacity, int words) {
-        Arrays64 old = arrays;
-        Arrays64 fresh =
-                new Arrays64(capacity, words, Arrays.copyOf(old.taken, words), Arrays.copyOf(old.visible, words));
-        int kept = 0;
-        for (int index = 0; index < old.capacity; index++) {
-            int from = index * old.stride();
-            if (!free(old, from)) {
-                int to = home(fresh, old.table[from]);
-                while (!free(fresh, to * fresh.stride())) {
-                    to = (to + 1) & (capacity - 1);
+    private BitSet set(int entry) {
+        BitSet set = sets.get(entry);
+        if (set == null) {
+            throw new IllegalStateException("index: entry " + entry + " without its set of holders");
+        }
+        return set;
+    }
+
+    private BitSet slots(int entry, long word) {
+        return word == MANY ? (BitSet) set(entry).clone() : slots(word);
+    }
+
+    private static BitSet slots(long word) {
+        BitSet set = new BitSet();
+        for (long rest = word; rest != 0; rest >>>= SLOT_BITS) {
+            set.set((int) (rest & SLOT_MASK) - 1);
+        }
+        return set;
+    }
+
+    private boolean has(int entry, long word, int slot) {
+        if (word == MANY) {
+            BitSet set = sets.get(entry);
+            return set != null && set.get(slot);
+        }
+        return has(word, slot);
+    }
+
+    private static boolean has(long word, int slot) {
+        for (long rest = word; rest != 0; rest >>>= SLOT_BITS) {
+            if ((rest & SLOT_MASK) == slot + 1L) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // ---------------------------------------------------------------------------------------------------- look-ups
+
+    /** Visible holders of {@code key}. */
+    int holderCount(BlockKey key) {
+        HolderMatch match = new HolderMatch();
+        walk(new long[] {key.word0(), key.word1(), key.word2(), key.word3()}, 0, 1, match);
+        end(match);
+        return match.size();
+    }
+
+    /** Whether {@code slot} has {@code key}, visible or not. */
+    synchronized boolean holds(int slot, BlockKey key) {
+        int entry = buckets.find(key);
+        return entry != EntryPages.NONE && has(entry, entries.holders(entry), slot);
+    }
+
+    /**
+     * Goes on along a chain: who of those that have had all its blocks so far has the next ones, too.
+     *
+     * @param keys four words a block
+     * @param match new or {@linkplain HolderMatch#clear cleared} for the first block of a chain
+     * @return whether somebody had all of them
+     */
+    boolean walk(long[] keys, int from, int to, HolderMatch match) {
+        int entry = EntryPages.NONE;
+        long before = 0;
+        for (int i = from; i < to; i++) {
+            // An owner announces a chain in its order, so the next block is mostly in the next entry.
+            entry = buckets.find(keys, 4 * i, entry + 1);
+            long word = entry == EntryPages.NONE ? 0 : entries.holdersOf(entry, keys, 4 * i);
+            if (word != before || word == MANY || word == 0) {
+                BitSet many = word == MANY ? set(entry, keys, 4 * i) : null;
+                // A set that is no longer there is one of nobody's.
+                long few = word == MANY ? 0 : word;
+                if (match.walked() == 0) {
+                    begin(few, many, match);
+                } else {
+                    goOn(few, many, match);
                 }
-                System.arraycopy(old.table, from, fresh.table, to * fresh.stride(), old.stride());
-                kept++;
+                if (match.open() == 0) {
+                    return false;
+                }
+            }
+            before = word;
+            match.step();
+        }
+        return true;
+    }
+
+    /** Ends a walk. */
+    void end(HolderMatch match) {
+        match.endOpen();
+        match.keepLives(lives);
+    }
+
+    /** The many holders of an entry, if it still has the key; asked for under the lock where it has just changed. */
+    private @Nullable BitSet set(int entry, long[] keys, int at) {
+        BitSet set = sets.get(entry);
+        return set != null && entries.has(entry, keys, at) ? set : settled(entry, keys, at);
+    }
+
+    /** The holders of an entry that changes at this moment, under the lock; null when there are none. */
+    private synchronized @Nullable BitSet settled(int entry, long[] keys, int at) {
+        long word = entries.holdersOf(entry, keys, at);
+        return word == 0 ? null : slots(entry, word);
+    }
+
+    private void begin(long word, @Nullable BitSet many, HolderMatch match) {
+        if (many != null) {
+            for (int slot = many.nextSetBit(0); slot >= 0; slot = many.nextSetBit(slot + 1)) {
+                begin(slot, match);
             }
         }
-        used = kept;
-        arrays = fresh;
+        for (long rest = many == null ? word : 0; rest != 0; rest >>>= SLOT_BITS) {
+            begin((int) (rest & SLOT_MASK) - 1, match);
+        }
+    }
+
+    private void begin(int slot, HolderMatch match) {
+        int life = lives.get(slot);
+        if (visible(life)) {
+            match.begin(slot, life);
+        }
+    }
+
+    private static void goOn(long word, @Nullable BitSet many, HolderMatch match) {
+        for (int i = match.open() - 1; i >= 0; i--) {
+            int slot = match.slot(i);
+            if (many == null ? !has(word, slot) : !many.get(slot)) {
+                match.end(i);
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------------- state
+
+    /** Pairs of block and holder, those of slots not shown yet included. */
+    long pairs() {
+        return pairs;
+    }
+
+    /** Blocks that found no room. */
+    long refused() {
+        return refused;
+    }
+
+    /** Bytes off the heap now. */
+    long bytes() {
+        return entries.bytes() + buckets.bytes();
     }
 }

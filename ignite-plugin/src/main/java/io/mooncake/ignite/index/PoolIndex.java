@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.index;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.feed.BlockEvent;
 import io.mooncake.ignite.feed.HolderSink;
 import io.mooncake.memory.BlockKey;
@@ -21,14 +22,33 @@ import org.jspecify.annotations.Nullable;
  * <p>Threading: safe for all threads.
  */
 public final class PoolIndex {
-    private static final int MAX_SLOTS = 4096;
+    /** Blocks of one pool that a node knows of, where nothing else is said. */
+    public static final int DEFAULT_ENTRIES = 1 << 22;
+    /** Most blocks of one pool. */
+    public static final int MAX_ENTRIES = EntryBuckets.MAX_ENTRIES;
+
+    private static final int KEY_WORDS = 4;
+    /** Blocks whose keys are made before the first is looked up: a prompt that nobody has costs no more. */
+    private static final int FIRST_BATCH = 32;
+
+    private static final int BATCH = 256;
 
     private final KvIdentity identity;
-    private final HolderTable table = new HolderTable();
-    private final AtomicReferenceArray<@Nullable UUID> owners = new AtomicReferenceArray<>(MAX_SLOTS);
+    private final HolderTable table;
+    private final AtomicReferenceArray<@Nullable UUID> owners = new AtomicReferenceArray<>(HolderTable.MAX_SLOTS);
 
+    /** For {@link #DEFAULT_ENTRIES} blocks. */
     public PoolIndex(KvIdentity identity) {
+        this(identity, DEFAULT_ENTRIES);
+    }
+
+    /** @param maxEntries blocks that it knows at a time, 1..{@link #MAX_ENTRIES}; the holders of more are not found */
+    public PoolIndex(KvIdentity identity, int maxEntries) {
+        if (maxEntries < 1 || maxEntries > MAX_ENTRIES) {
+            throw MooncakeException.invalid("index entries", maxEntries, "1.." + MAX_ENTRIES);
+        }
         this.identity = identity;
+        table = new HolderTable(maxEntries);
     }
 
     /** What the pool's blocks mean. */
@@ -41,24 +61,64 @@ public final class PoolIndex {
         return () -> new SlotCopy(nodeId);
     }
 
-    /** Keys of the whole blocks of {@code tokens} that may be reused, in order. */
-    public List<BlockKey> keys(Tenant tenant, int[] tokens) {
-        BlockKey root = ChainKeys.root(identity, tenant.salt());
-        return Arrays.asList(
-                new ChainKeys().chain(root, tokens, 0, identity.blockTokens(), reusableBlocks(tokens.length)));
+    /**
+     * Who has the beginning of {@code tokens}, and how many of its whole blocks that may be reused without a gap, longest first. Keys are made as
+     * far as somebody has them.
+     */
+    public List<Run> runs(Tenant tenant, int[] tokens) {
+        int blocks = reusableBlocks(tokens.length);
+        int blockTokens = identity.blockTokens();
+        ChainKeys chain = new ChainKeys();
+        BlockKey parent = ChainKeys.root(identity, tenant.salt());
+        HolderMatch match = new HolderMatch();
+        int batch = FIRST_BATCH;
+        for (int done = 0; done < blocks; done += batch, batch = BATCH) {
+            batch = Math.min(batch, blocks - done);
+            BlockKey[] keys = chain.chain(parent, tokens, done * blockTokens, blockTokens, batch);
+            if (!table.walk(words(Arrays.asList(keys), 0), 0, batch, match)) {
+                break;
+            }
+            parent = keys[batch - 1];
+        }
+        return runs(match);
     }
 
     /** Holders of {@code keys[from]} and how many blocks from there each has without a gap, longest first. */
     public List<Run> runs(List<BlockKey> keys, int from) {
-        int[] counts = table.match(keys, from);
-        List<Run> runs = new ArrayList<>();
-        for (int slot = 0; slot < counts.length; slot++) {
-            UUID owner = counts[slot] > 0 ? owners.get(slot) : null;
+        return runs(words(keys, from), keys.size() - from);
+    }
+
+    /** The same for the first {@code blocks} keys of {@code words}, four longs each. */
+    public List<Run> runs(long[] words, int blocks) {
+        HolderMatch match = new HolderMatch();
+        table.walk(words, 0, blocks, match);
+        return runs(match);
+    }
+
+    private static long[] words(List<BlockKey> keys, int from) {
+        long[] words = new long[KEY_WORDS * (keys.size() - from)];
+        for (int i = from, at = 0; i < keys.size(); i++) {
+            BlockKey key = keys.get(i);
+            words[at++] = key.word0();
+            words[at++] = key.word1();
+            words[at++] = key.word2();
+            words[at++] = key.word3();
+        }
+        return words;
+    }
+
+    private List<Run> runs(HolderMatch match) {
+        table.end(match);
+        List<Run> runs = new ArrayList<>(match.size());
+        for (int i = 0; i < match.size(); i++) {
+            UUID owner = owners.get(match.slot(i));
             if (owner != null) {
-                runs.add(new Run(owner, counts[slot]));
+                runs.add(new Run(owner, match.blocks(i)));
             }
         }
-        runs.sort(Comparator.comparingInt(Run::blocks).reversed().thenComparing(Run::nodeId));
+        if (runs.size() > 1) {
+            runs.sort(Comparator.comparingInt(Run::blocks).reversed().thenComparing(Run::nodeId));
+        }
         return runs;
     }
 
@@ -70,6 +130,16 @@ public final class PoolIndex {
     /** Pairs of block and holder. */
     public long entries() {
         return table.pairs();
+    }
+
+    /** Blocks for which there was no room. */
+    public long refused() {
+        return table.refused();
+    }
+
+    /** Bytes that it takes off the heap now. */
+    public long bytes() {
+        return table.bytes();
     }
 
     private int reusableBlocks(int promptTokens) {

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -85,18 +86,18 @@ final class ClusterIndexes implements ClusterIndex {
             return List.of();
         }
         int blockTokens = index.identity().blockTokens();
-        return living(pool, index.keys(tenant, tokens), 0).stream()
+        return living(index.runs(tenant, tokens))
                 .map(run -> new Holding(run.nodeId(), run.blocks() * blockTokens))
                 .toList();
     }
 
     private List<Run> living(String pool, List<BlockKey> keys, int from) {
         PoolIndex index = pools.get(pool);
-        return index == null
-                ? List.of()
-                : index.runs(keys, from).stream()
-                        .filter(run -> members.find(run.nodeId()).isPresent())
-                        .toList();
+        return index == null ? List.of() : living(index.runs(keys, from)).toList();
+    }
+
+    private Stream<Run> living(List<Run> runs) {
+        return runs.stream().filter(run -> members.find(run.nodeId()).isPresent());
     }
 
     @Override

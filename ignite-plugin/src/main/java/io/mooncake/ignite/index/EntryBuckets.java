@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.index;
+
+import io.mooncake.memory.BlockKey;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.security.SecureRandom;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Finds entries by their keys: buckets of 16 ints off the heap, one cache line each, and two of them for each key. An int is an entry plus one
+ * and, above it, six bits of the key's hash, so that few others are compared. The emptier bucket takes a new key; nothing moves after that, so
+ * readers need no version. What finds both full, which hashes that nobody can foresee do not bring about, goes into a map on the heap.
+ *
+ * <p>Keys are compared in full, whatever the hash. Threading: one writer under the owner's lock, readers without one.
+ */
+final class EntryBuckets {
+    /** Most entries that the bits of an int can name. */
+    static final int MAX_ENTRIES = (1 << 26) - 2;
+
+    private static final int SLOTS = 16;
+    private static final int BUCKET_BYTES = 4 * SLOTS;
+    private static final int ENTRY_BITS = 26;
+    private static final int ENTRY_MASK = (1 << ENTRY_BITS) - 1;
+    /** Buckets are full to four fifths when the entries are. */
+    private static final double FILL = 0.8;
+
+    private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
+
+    private final EntryPages entries;
+    private final ByteBuffer table;
+    private final int buckets;
+    private final long seed = new SecureRandom().nextLong();
+    private final long hashMask;
+    private final ConcurrentHashMap<BlockKey, Integer> more = new ConcurrentHashMap<>();
+
+    /** @param hashMask bits of the hash in use; a test narrows it to force collisions */
+    EntryBuckets(EntryPages entries, int maxEntries, long hashMask) {
+        this.entries = entries;
+        this.hashMask = hashMask;
+        buckets = (int) Math.ceil(Math.max(SLOTS, maxEntries) / (FILL * SLOTS));
+        // A cache line each: the buffer begins at one.
+        table = ByteBuffer.allocateDirect((buckets + 1) * BUCKET_BYTES)
+                .alignedSlice(BUCKET_BYTES)
+                .order(ByteOrder.nativeOrder());
+    }
+
+    long bytes() {
+        return (long) buckets * BUCKET_BYTES;
+    }
+
+    private long hash(long word0) {
+        long mixed = (word0 ^ seed) * 0x9E37_79B9_7F4A_7C15L;
+        mixed = (mixed ^ mixed >>> 32) * 0xD6E8_FEB8_6659_FD93L;
+        return (mixed ^ mixed >>> 32) & hashMask;
+    }
+
+    private static int tag(long hash) {
+        return (int) (hash << ENTRY_BITS);
+    }
+
+    /** Offset of the first bucket. */
+    private int first(long hash) {
+        return (int) ((hash >>> 32) * buckets >>> 32) * BUCKET_BYTES;
+    }
+
+    /** Offset of the second bucket, which may be the first. */
+    private int second(long hash) {
+        return (int) ((hash * 0xD6E8_FEB8_6659_FD93L >>> 32) * buckets >>> 32) * BUCKET_BYTES;
+    }
+
+    /** The entry of {@code key}, or NONE. For the writer. */
+    int find(BlockKey key) {
+        return find(new long[] {key.word0(), key.word1(), key.word2(), key.word3()}, 0, EntryPages.NONE);
+    }
+
+    /** The entry of the key {@code keys[at..at+4)}, or NONE; {@code guess} is looked at first. */
+    int find(long[] keys, int at, int guess) {
+        if (guess > 0 && guess < entries.count() && entries.has(guess, keys, at) && entries.holders(guess) != 0) {
+            return guess;
+        }
+        long hash = hash(keys[at]);
+        int entry = find(first(hash), tag(hash), keys, at);
+        if (entry == EntryPages.NONE) {
+            entry = find(second(hash), tag(hash), keys, at);
+        }
+        if (entry == EntryPages.NONE && !more.isEmpty()) {
+            Integer found = more.get(new BlockKey(keys[at], keys[at + 1], keys[at + 2], keys[at + 3]));
+            entry = found == null ? EntryPages.NONE : found;
+        }
+        return entry;
+    }
+
+    private int find(int bucket, int tag, long[] keys, int at) {
+        for (int slot = bucket; slot < bucket + BUCKET_BYTES; slot += 4) {
+            int word = (int) INT.getAcquire(table, slot);
+            if ((word & ~ENTRY_MASK) == tag && (word & ENTRY_MASK) != 0) {
+                int entry = (word & ENTRY_MASK) - 1;
+                if (entries.has(entry, keys, at)) {
+                    return entry;
+                }
+            }
+        }
+        return EntryPages.NONE;
+    }
+
+    /** Makes {@code entry} found by {@code key}, which is not there yet. */
+    void put(BlockKey key, int entry) {
+        long hash = hash(key.word0());
+        int first = first(hash);
+        int second = second(hash);
+        int slot = room(free(first) >= free(second) ? first : second);
+        if (slot < 0) {
+            more.put(key, entry);
+        } else {
+            INT.setRelease(table, slot, tag(hash) | entry + 1);
+        }
+    }
+
+    private int free(int bucket) {
+        int free = 0;
+        for (int slot = bucket; slot < bucket + BUCKET_BYTES; slot += 4) {
+            free += table.getInt(slot) == 0 ? 1 : 0;
+        }
+        return free;
+    }
+
+    /** Offset of a free int, or -1. */
+    private int room(int bucket) {
+        for (int slot = bucket; slot < bucket + BUCKET_BYTES; slot += 4) {
+            if (table.getInt(slot) == 0) {
+                return slot;
+            }
+        }
+        return -1;
+    }
+
+    /** Makes {@code entry} found no more; it still has its key. */
+    void remove(int entry) {
+        long hash = hash(entries.word(entry, 0));
+        if (!remove(first(hash), tag(hash) | entry + 1) && !remove(second(hash), tag(hash) | entry + 1)) {
+            more.remove(new BlockKey(
+                    entries.word(entry, 0), entries.word(entry, 1), entries.word(entry, 2), entries.word(entry, 3)));
+        }
+    }
+
+    private boolean remove(int bucket, int word) {
+        for (int slot = bucket; slot < bucket + BUCKET_BYTES; slot += 4) {
+            if (table.getInt(slot) == word) {
+                INT.setRelease(table, slot, 0);
+                return true;
+            }
+        }
+        return false;
+    }
+}
