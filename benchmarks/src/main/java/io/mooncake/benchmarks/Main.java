@@ -2,6 +2,7 @@
 package io.mooncake.benchmarks;
 
 import io.mooncake.base.ByteSize;
+import io.mooncake.benchmarks.index.IndexBench;
 import io.mooncake.benchmarks.memory.MemoryBench;
 import io.mooncake.benchmarks.policy.PolicyBench;
 import io.mooncake.benchmarks.prefix.PrefixBench;
@@ -39,6 +40,7 @@ import picocli.CommandLine.Spec;
 public final class Main implements Callable<Integer> {
     private static final List<Bench> BENCHES = List.of(
             new E2eBench(),
+            new IndexBench(),
             new TransferBench(),
             new MessagesBench(),
             new MemoryBench(),
@@ -101,7 +103,8 @@ public final class Main implements Callable<Integer> {
             names = "--blocks",
             paramLabel = "N",
             split = ",",
-            description = "Sizes of the caches of the policy benchmark (default: 1000,5000,10000,30000).")
+            description =
+                    "Sizes of the caches of the policy benchmark (default: 1000,5000,10000,30000), or of the index.")
     private List<Integer> blocks = List.of();
 
     @Spec
