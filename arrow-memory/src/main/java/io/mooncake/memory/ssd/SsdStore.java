@@ -145,12 +145,12 @@ public final class SsdStore implements AutoCloseable {
      * @param ticket ends as STORED or SYNCED, PRESENT, BUSY, FULL, REMOVED, FAILED, PAUSED, DISABLED or CLOSED; maybe before this returns
      */
     public void put(BlockKey key, long address, SsdTicket ticket) {
-        start(true, key, address, ticket, null);
+        start(true, key, address, 0, ticket, null);
     }
 
     /** As {@link #put(BlockKey, long, SsdTicket)}, waiting until {@code deadline} for a place in the queue. */
     public void put(BlockKey key, long address, SsdTicket ticket, Deadline deadline) {
-        start(true, key, address, ticket, deadline);
+        start(true, key, address, 0, ticket, deadline);
     }
 
     /**
@@ -160,19 +160,20 @@ public final class SsdStore implements AutoCloseable {
      * @param ticket ends as LOADED, MISS, DAMAGED, BUSY, FAILED, DISABLED or CLOSED; maybe before this returns
      */
     public void load(BlockKey key, long address, SsdTicket ticket) {
-        start(false, key, address, ticket, null);
+        start(false, key, address, 0, ticket, null);
     }
 
     /** As {@link #load(BlockKey, long, SsdTicket)}, waiting until {@code deadline} for a place in the queue. */
     public void load(BlockKey key, long address, SsdTicket ticket, Deadline deadline) {
-        start(false, key, address, ticket, deadline);
+        start(false, key, address, 0, ticket, deadline);
     }
 
-    private void start(boolean write, BlockKey key, long address, SsdTicket ticket, @Nullable Deadline deadline) {
+    private void start(
+            boolean write, BlockKey key, long address, int peekBytes, SsdTicket ticket, @Nullable Deadline deadline) {
         if (address == 0 || address % SsdSettings.ALIGNMENT != 0) {
             throw MooncakeException.invalid("ssd record address", address, "a multiple of " + SsdSettings.ALIGNMENT);
         }
-        ticket.begin(write, key, address);
+        ticket.begin(write, key, address, peekBytes);
         SsdOutcome early = early(write, key, ticket);
         if (early == SsdOutcome.PENDING) {
             // It waits for the commit of the record there is, and may be over.
@@ -234,24 +235,28 @@ public final class SsdStore implements AutoCloseable {
     }
 
     /**
-     * Reads the first bytes of a record and waits for them, interrupted or not: the memory is the device's until it answers. They are not
-     * verified: the checksum is over the whole record.
+     * Starts reading the first bytes of a record. They are not verified: the checksum is over the whole record.
      *
-     * @param address of {@code bytes} bytes, page-aligned
+     * @param address of {@code bytes} bytes, page-aligned; the device's until the ticket is not busy any more
      * @param bytes a multiple of {@link SsdSettings#ALIGNMENT}, at most {@link #recordBytes()}
-     * @return LOADED, MISS, FAILED, DISABLED or CLOSED; BUSY when the queue stays full for {@code stallMillis}
+     * @param ticket ends as LOADED, MISS, BUSY, FAILED, DISABLED or CLOSED; maybe before this returns
+     * @param deadline until which it waits for a place in the queue
      */
-    public SsdOutcome peek(BlockKey key, long address, int bytes) {
+    public void peek(BlockKey key, long address, int bytes, SsdTicket ticket, Deadline deadline) {
         if (bytes <= 0 || bytes > settings.recordBytes() || bytes % SsdSettings.ALIGNMENT != 0) {
             throw MooncakeException.invalid(
                     "ssd bytes to peek at", bytes, "a multiple of 4096 up to " + settings.recordBytes());
         }
+        start(false, key, address, bytes, ticket, deadline);
+    }
+
+    /** As {@link #peek(BlockKey, long, int, SsdTicket, Deadline)}, and waits for the end, interrupted or not; BUSY after {@code stallMillis}. */
+    public SsdOutcome peek(BlockKey key, long address, int bytes) {
         SsdTicket ticket = new SsdTicket();
-        ticket.peekBytes = bytes;
         // A channel closes itself when the thread that reads is interrupted, so callers read nothing by themselves.
         boolean interrupted = Thread.interrupted();
         try {
-            start(false, key, address, ticket, Deadline.ofMillis(settings.stallMillis()));
+            peek(key, address, bytes, ticket, Deadline.ofMillis(settings.stallMillis()));
             while (ticket.busy()) {
                 ticket.await(Deadline.ofMillis(settings.stallMillis()));
                 interrupted |= Thread.interrupted();

@@ -52,7 +52,7 @@ public class SsdTicket {
     @Nullable
     SsdTicket next;
 
-    /** Bytes of a read that is not verified; 0: the whole record. Set before the operation is started. */
+    /** Bytes of a read that is not verified; 0: the whole record. */
     int peekBytes;
 
     /** For reads, and for writes that are over when they are stored. */
@@ -104,7 +104,7 @@ public class SsdTicket {
         return until == Until.SYNCED;
     }
 
-    final void begin(boolean writes, BlockKey name, long memory) {
+    final void begin(boolean writes, BlockKey name, long memory, int bytesToPeek) {
         synchronized (this) {
             if (busy) {
                 throw new MooncakeException(
@@ -117,6 +117,7 @@ public class SsdTicket {
         write = writes;
         key = name;
         address = memory;
+        peekBytes = bytesToPeek;
     }
 
     final BlockKey requireKey() {

@@ -33,6 +33,9 @@ final class FaultyDisk extends ForwardingDevice {
     }
 
     private final Map<Fault, Double> rates = new EnumMap<>(Fault.class);
+    /** How often a fault strikes still; as often as it likes when it is not here. */
+    private final Map<Fault, Integer> left = new EnumMap<>(Fault.class);
+
     private final Map<Fault, LongAdder> injected = new EnumMap<>(Fault.class);
     private SplittableRandom random = new SplittableRandom(1);
     private int recordBytes = 1;
@@ -57,6 +60,12 @@ final class FaultyDisk extends ForwardingDevice {
         return this;
     }
 
+    /** The fault strikes {@code count} times, and never again. */
+    synchronized FaultyDisk atMost(Fault fault, int count) {
+        left.put(fault, count);
+        return this;
+    }
+
     /** Faults are of the files of this kind from now on. */
     FaultyDisk of(String files) {
         kind = files;
@@ -65,6 +74,7 @@ final class FaultyDisk extends ForwardingDevice {
 
     synchronized void noFaults() {
         rates.clear();
+        left.clear();
         dead = false;
         full = false;
     }
@@ -115,6 +125,9 @@ final class FaultyDisk extends ForwardingDevice {
     private synchronized boolean strikes(String name, Fault fault) {
         Double rate = rates.get(fault);
         if (rate == null || !name.startsWith(kind) || random.nextDouble() >= rate) {
+            return false;
+        }
+        if (left.containsKey(fault) && left.merge(fault, -1, Integer::sum) < 0) {
             return false;
         }
         injected.get(fault).increment();

@@ -22,6 +22,11 @@ public final class SsdAccess {
         disk.hold();
     }
 
+    /** Waits until one does. */
+    public void awaitHeld() {
+        disk.awaitHeld();
+    }
+
     /** Ends {@link #hold}. */
     public void letGo() {
         disk.letGo();
@@ -35,6 +40,11 @@ public final class SsdAccess {
     /** Every read fails from now on. */
     public void failReads() {
         disk.fault(FaultyDisk.Fault.READ_ERROR, 1.0);
+    }
+
+    /** So many reads fail from now on. */
+    public void failReads(int count) {
+        disk.fault(FaultyDisk.Fault.READ_ERROR, 1.0).atMost(FaultyDisk.Fault.READ_ERROR, count);
     }
 
     /** Every write fails from now on. */

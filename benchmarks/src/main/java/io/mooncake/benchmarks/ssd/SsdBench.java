@@ -22,8 +22,8 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * How fast the SSD store writes and reads blocks of 1 MiB beside fio with direct I/O, and how long it takes to find an index of 200,000 blocks
- * again.
+ * How fast the SSD store writes and reads blocks of 1 MiB beside fio with direct I/O, how long it takes to find an index of 200,000 blocks
+ * again, and how long until a node has told others of as many.
  *
  * <p>Store and fio take turns in each round, another one first each time, on files of the same size of one file system, with equally many
  * operations at once; both have written all of their file before. fio is measured with io_uring and with a thread an operation; the better one is the reference, and a ratio is the median of the rounds' ratios. Writes of the
@@ -104,6 +104,7 @@ public final class SsdBench implements Bench {
         try {
             direct = blocks(folder, fio, rounds, records, results, terminal);
             recovery(folder, asked.quick() ? 3 : 5, results, terminal);
+            announcement(folder, asked.quick() ? 1 : 3, results, terminal);
         } finally {
             delete(folder);
         }
@@ -247,6 +248,23 @@ public final class SsdBench implements Bench {
         }
         results.add(BenchmarkResult.of(
                 "recovery of an index of 200,000 blocks", Samples.of(millis), "ms", Target.atMost(2_000)));
+    }
+
+    /** Beside the index the header of each block is read, one read a block. */
+    private static void announcement(Path folder, int runs, List<BenchmarkResult> results, Terminal terminal)
+            throws IOException {
+        delete(folder);
+        Files.createDirectories(folder);
+        terminal.progress("tier announced", 0, runs, "writing " + INDEX_BLOCKS + " blocks");
+        TierRuns tier = new TierRuns(folder, INDEX_BLOCKS);
+        tier.fill();
+        List<Double> millis = new ArrayList<>();
+        for (int run = 0; run < runs; run++) {
+            terminal.progress("tier announced", run, runs, "");
+            millis.add(tier.announceMillis());
+        }
+        results.add(
+                BenchmarkResult.of("tier announced, 200,000 blocks", Samples.of(millis), "ms", Target.atMost(2_000)));
     }
 
     private static void delete(Path folder) throws IOException {
