@@ -73,14 +73,11 @@ final class EntryBuckets {
 
     /** The entry of {@code key}, or NONE. For the writer. */
     int find(BlockKey key) {
-        return find(new long[] {key.word0(), key.word1(), key.word2(), key.word3()}, 0, EntryPages.NONE);
+        return find(new long[] {key.word0(), key.word1(), key.word2(), key.word3()}, 0);
     }
 
-    /** The entry of the key {@code keys[at..at+4)}, or NONE; {@code guess} is looked at first. */
-    int find(long[] keys, int at, int guess) {
-        if (guess > 0 && guess < entries.count() && entries.has(guess, keys, at) && entries.holders(guess) != 0) {
-            return guess;
-        }
+    /** The entry of the key {@code keys[at..at+4)}, or NONE. */
+    int find(long[] keys, int at) {
         long hash = hash(keys[at]);
         int entry = find(first(hash), tag(hash), keys, at);
         if (entry == EntryPages.NONE) {

@@ -106,9 +106,20 @@ final class EntryPages {
                 && page.getLong(at + 24) == keys[from + 3];
     }
 
-    /** The holders of an entry that had the key when it was found; 0 when it does not have it any more. */
+    /** The holders of {@code entry} where that is an entry and has the key {@code keys[from..from+4)}, else 0. */
     long holdersOf(int entry, long[] keys, int from) {
-        long word = holders(entry);
-        return has(entry, keys, from) ? word : 0;
+        if (entry < 0 || entry >= count) {
+            return 0;
+        }
+        ByteBuffer page = pages[entry >>> PAGE_SHIFT];
+        int at = at(entry);
+        // Before the key: an entry that gets another one has no holders in between.
+        long word = (long) LONG.getAcquire(page, at + HOLDERS);
+        return page.getLong(at) == keys[from]
+                        && page.getLong(at + 8) == keys[from + 1]
+                        && page.getLong(at + 16) == keys[from + 2]
+                        && page.getLong(at + 24) == keys[from + 3]
+                ? word
+                : 0;
     }
 }

@@ -280,8 +280,12 @@ final class HolderTable {
         long before = 0;
         for (int i = from; i < to; i++) {
             // An owner announces a chain in its order, so the next block is mostly in the next entry.
-            entry = buckets.find(keys, 4 * i, entry + 1);
-            long word = entry == EntryPages.NONE ? 0 : entries.holdersOf(entry, keys, 4 * i);
+            entry++;
+            long word = entries.holdersOf(entry, keys, 4 * i);
+            if (word == 0) {
+                entry = buckets.find(keys, 4 * i);
+                word = entries.holdersOf(entry, keys, 4 * i);
+            }
             if (word != before || word == MANY || word == 0) {
                 BitSet many = word == MANY ? set(entry, keys, 4 * i) : null;
                 // A set that is no longer there is one of nobody's.

@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +29,7 @@ public final class PoolIndex {
     public static final int MAX_ENTRIES = EntryBuckets.MAX_ENTRIES;
 
     private static final int KEY_WORDS = 4;
+    private static final int MAX_CACHED_ROOTS = 4096;
     /** Blocks whose keys are made before the first is looked up: a prompt that nobody has costs no more. */
     private static final int FIRST_BATCH = 32;
 
@@ -35,6 +37,7 @@ public final class PoolIndex {
 
     private final KvIdentity identity;
     private final HolderTable table;
+    private final ConcurrentHashMap<Tenant, BlockKey> roots = new ConcurrentHashMap<>();
     private final AtomicReferenceArray<@Nullable UUID> owners = new AtomicReferenceArray<>(HolderTable.MAX_SLOTS);
 
     /** For {@link #DEFAULT_ENTRIES} blocks. */
@@ -69,7 +72,7 @@ public final class PoolIndex {
         int blocks = reusableBlocks(tokens.length);
         int blockTokens = identity.blockTokens();
         ChainKeys chain = new ChainKeys();
-        BlockKey parent = ChainKeys.root(identity, tenant.salt());
+        BlockKey parent = root(tenant);
         HolderMatch match = new HolderMatch();
         int batch = FIRST_BATCH;
         for (int done = 0; done < blocks; done += batch, batch = BATCH) {
@@ -81,6 +84,18 @@ public final class PoolIndex {
             parent = keys[batch - 1];
         }
         return runs(match);
+    }
+
+    /** Its computing takes as long as forty blocks. */
+    private BlockKey root(Tenant tenant) {
+        BlockKey root = roots.get(tenant);
+        if (root == null) {
+            root = ChainKeys.root(identity, tenant.salt());
+            if (roots.size() < MAX_CACHED_ROOTS) {
+                roots.put(tenant, root);
+            }
+        }
+        return root;
     }
 
     /** Holders of {@code keys[from]} and how many blocks from there each has without a gap, longest first. */
