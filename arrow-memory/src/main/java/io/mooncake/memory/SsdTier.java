@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory;
 
+import io.mooncake.base.ByteSize;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.block.ChainKeys;
@@ -93,12 +94,20 @@ public final class SsdTier implements AutoCloseable {
      *
      * @param settings of {@link #settings}
      * @param listeners hear what the node holds, from now on
-     * @throws MooncakeException as {@link SsdStore#open}
+     * @throws MooncakeException as {@link SsdStore#open}; CONFIGURATION when the Java heap can't hold what {@link #heapBytes} says
      */
     public static SsdTier open(LocalKvPool pool, SsdSettings settings, List<BlockListener> listeners) {
         long stride = pool.store().slab.strideBytes();
         if (settings.recordBytes() != stride) {
             throw MooncakeException.invalid("ssd record bytes", settings.recordBytes(), "" + stride);
+        }
+        long heap = heapBytes(pool.identity(), settings.capacityBytes());
+        if (heap > maxHeapBytes()) {
+            throw new MooncakeException(
+                    MooncakeException.Code.CONFIGURATION,
+                    "ssd capacity bytes: " + settings.capacityBytes() + ", which need " + ByteSize.format(heap)
+                            + " of the Java heap (expected: at most " + ByteSize.format(maxHeapBytes())
+                            + ", three quarters of -Xmx; less capacity, more heap or longer blocks)");
         }
         SsdStore ssd = SsdStore.open(settings);
         try {
@@ -141,6 +150,21 @@ public final class SsdTier implements AutoCloseable {
                 identityDigest(pool.name(), pool.identity()),
                 Math.toIntExact(LocalKvPool.blockStrideBytes(pool.identity())),
                 capacityBytes);
+    }
+
+    /**
+     * Bytes of the Java heap that a tier of {@code capacityBytes} takes when it is full: its index and its catalogue. What routers keep of its
+     * blocks is not in it.
+     */
+    public static long heapBytes(KvIdentity identity, long capacityBytes) {
+        long blocks = capacityBytes / LocalKvPool.blockStrideBytes(identity);
+        long each = TierCatalog.HEAP_BYTES + (long) Integer.BYTES * identity.blockTokens();
+        return SsdStore.heapBytes((int) Math.min(blocks, Integer.MAX_VALUE / 4)) + each * blocks;
+    }
+
+    /** The most of the Java heap that the tiers of a process may take. */
+    public static long maxHeapBytes() {
+        return Runtime.getRuntime().maxMemory() / 4 * 3;
     }
 
     /** What the blocks of a pool of this name and identity are stored under. */

@@ -33,6 +33,9 @@ final class TierCatalog implements BlockListener {
         }
     }
 
+    /** Bytes of the Java heap that a block takes here, without its tokens: objects, and the cells of three maps. */
+    static final int HEAP_BYTES = 400;
+
     private final BlockEvents events = new BlockEvents();
     private final Consumer<BlockKey> unwritten;
 

@@ -94,6 +94,11 @@ final class Committer implements Runnable {
         retryAtNanos = lastNanos;
     }
 
+    /** Bytes of what it has for each slot: a reference, at most eight bytes, and a bit. */
+    static long heapBytes(int slots) {
+        return (long) Long.BYTES * slots + slots / Byte.SIZE;
+    }
+
     // -------------------------------------------------------------------------------------------------- from others
 
     /** Commits that have failed so far: asked for before a record is written, and given to {@link #stored}. */

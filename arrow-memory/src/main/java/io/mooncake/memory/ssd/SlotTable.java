@@ -62,11 +62,21 @@ final class SlotTable {
         readers = new int[slots];
         drained = new boolean[slots];
         doomed = new boolean[slots];
-        hash = new int[Integer.highestOneBit(Math.max(8, slots - 1)) * 4];
+        hash = new int[hashCells(slots)];
         mask = hash.length - 1;
         free = new int[slots];
         // Slots without a file are neither free nor anything else.
         Arrays.fill(states, REMOVED);
+    }
+
+    private static int hashCells(int slots) {
+        return Integer.highestOneBit(Math.max(8, slots - 1)) * 4;
+    }
+
+    /** Bytes of the arrays. */
+    static long heapBytes(int slots) {
+        int slotBytes = WORDS * Long.BYTES + Long.BYTES + 3 * Integer.BYTES + 3;
+        return (long) slotBytes * slots + (long) Integer.BYTES * hashCells(slots);
     }
 
     // ------------------------------------------------------------------------------------------- while it is opened

@@ -87,6 +87,13 @@ public final class SsdStore implements AutoCloseable {
         } catch (RuntimeException e) {
             device.close();
             throw e;
+        } catch (OutOfMemoryError e) {
+            device.close();
+            throw new MooncakeException(
+                    Code.EXHAUSTED,
+                    "ssd capacity bytes: " + settings.capacityBytes() + ": " + e.getMessage()
+                            + " (expected: a Java heap with " + heapBytes(settings.slots()) + " bytes free)",
+                    e);
         }
     }
 
@@ -133,6 +140,11 @@ public final class SsdStore implements AutoCloseable {
                 Code.CORRUPT,
                 "ssd path: " + settings.path() + ": " + cause.getMessage() + " (expected: a device that reads)",
                 cause);
+    }
+
+    /** Bytes of the Java heap that the index of a store with {@code slots} places takes, all of it once it is open, empty or not. */
+    public static long heapBytes(int slots) {
+        return SlotTable.heapBytes(slots) + Committer.heapBytes(slots);
     }
 
     // ------------------------------------------------------------------------------------------------ operations

@@ -26,14 +26,22 @@ public record MemoryPlan(Map<String, Long> parts, long availableBytes) {
         parts = java.util.Collections.unmodifiableMap(new LinkedHashMap<>(parts));
     }
 
-    /** The plan of a node with {@code dramBytes} of blocks and extensions that need {@code extensionBytes} off-heap. */
-    public static MemoryPlan of(IgniteConfiguration config, long dramBytes, long extensionBytes) {
-        return of(config, dramBytes, extensionBytes, machineBytes());
+    /**
+     * The plan of a node with {@code dramBytes} of blocks and extensions that need {@code extensionBytes} off-heap.
+     *
+     * @param ssdHeapBytes of the Java heap that the blocks on the SSD take, 0 for none; they are in -Xmx already, and shown
+     */
+    public static MemoryPlan of(IgniteConfiguration config, long dramBytes, long ssdHeapBytes, long extensionBytes) {
+        return of(config, dramBytes, ssdHeapBytes, extensionBytes, machineBytes());
     }
 
-    static MemoryPlan of(IgniteConfiguration config, long dramBytes, long extensionBytes, long availableBytes) {
+    static MemoryPlan of(
+            IgniteConfiguration config, long dramBytes, long ssdHeapBytes, long extensionBytes, long availableBytes) {
         Map<String, Long> parts = new LinkedHashMap<>();
-        parts.put("Java heap (-Xmx)", Runtime.getRuntime().maxMemory());
+        parts.put(
+                "Java heap (-Xmx"
+                        + (ssdHeapBytes == 0 ? ")" : ", of it " + ByteSize.format(ssdHeapBytes) + " for ssd)"),
+                Runtime.getRuntime().maxMemory());
         if (!Boolean.TRUE.equals(config.isClientMode())) {
             addRegions(parts, config.getDataStorageConfiguration());
         }

@@ -75,7 +75,7 @@ public final class SettingsReader {
         range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
         range("heartbeatMillis", options.heartbeatMillis, 50, 2_000);
         range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
-        MemoryPlan plan = plan(dram, extensions);
+        MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), extensions);
         Path directory = sharedMemoryDirectory();
         if (!wrong.isEmpty()) {
             throw new MooncakeException(
@@ -334,12 +334,12 @@ public final class SettingsReader {
         return named;
     }
 
-    private MemoryPlan plan(long dram, List<NodeExtension> extensions) {
+    private MemoryPlan plan(long dram, long ssdHeap, List<NodeExtension> extensions) {
         long demand = 0;
         for (NodeExtension extension : extensions) {
             demand += Math.max(0, extension.offHeapBytes());
         }
-        MemoryPlan plan = MemoryPlan.of(ignite, dram, demand, machineBytes);
+        MemoryPlan plan = MemoryPlan.of(ignite, dram, ssdHeap, demand, machineBytes);
         if (!plan.fits() && dram <= machineBytes) {
             refuse(
                     "memory plan",

@@ -19,8 +19,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param path an existing directory, absolute
  * @param capacityBytes for all pools together
+ * @param heapBytes of the Java heap that the index and the catalogue take when it is full
  */
-public record SsdPlace(Path path, long capacityBytes) {
+public record SsdPlace(Path path, long capacityBytes, long heapBytes) {
     /**
      * Reads the bean.
      *
@@ -36,7 +37,22 @@ public record SsdPlace(Path path, long capacityBytes) {
         }
         Path path = path(bean.getPath(), workDirectory, wrong);
         long capacity = capacity(bean.getCapacity(), pools, path, wrong);
-        return wrong.size() > before || path == null ? null : new SsdPlace(path, capacity);
+        long heap = heap(bean.getCapacity(), capacity, pools, wrong);
+        return wrong.size() > before || path == null ? null : new SsdPlace(path, capacity, heap);
+    }
+
+    private static long heap(@Nullable String named, long capacity, List<PoolDefinition> pools, List<String> wrong) {
+        long heap = 0;
+        for (PoolDefinition pool : pools) {
+            heap += io.mooncake.memory.SsdTier.heapBytes(pool.identity(), capacity / pools.size());
+        }
+        long most = io.mooncake.memory.SsdTier.maxHeapBytes();
+        if (heap > most) {
+            wrong.add("ssd.capacity: " + named + ", which needs " + ByteSize.format(heap)
+                    + " of the Java heap for its blocks' names (expected: at most " + ByteSize.format(most)
+                    + ", three quarters of -Xmx; less capacity, a larger -Xmx or more blockTokens)");
+        }
+        return heap;
     }
 
     private static @Nullable Path path(@Nullable String named, @Nullable String workDirectory, List<String> wrong) {

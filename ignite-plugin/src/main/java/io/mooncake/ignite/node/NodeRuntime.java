@@ -94,9 +94,11 @@ public final class NodeRuntime implements NodeServices {
             component.initExtensions(this, config);
         }
         // Again, because parts may have added regions.
+        SsdPlace ssd = settings.ssd();
         MemoryPlan plan = MemoryPlan.of(
                 config,
                 settings.dramBytes(),
+                ssd == null ? 0 : ssd.heapBytes(),
                 settings.extensions().stream()
                         .mapToLong(NodeExtension::offHeapBytes)
                         .sum());

@@ -76,7 +76,7 @@ class ConfigurationPartsTest {
                         .setDefaultDataRegionConfiguration(new DataRegionConfiguration()
                                 .setMaxSize(4L << 30)
                                 .setPersistenceEnabled(true)));
-        MemoryPlan plan = MemoryPlan.of(config, 8L << 30, 1L << 30, 16L << 30);
+        MemoryPlan plan = MemoryPlan.of(config, 8L << 30, 1L << 28, 1L << 30, 16L << 30);
         assertThat(plan.parts())
                 .containsEntry("Ignite region 'default'", 4L << 30)
                 .containsEntry("checkpoint buffer of 'default'", 1L << 30)
@@ -84,12 +84,15 @@ class ConfigurationPartsTest {
                 .containsEntry("extensions", 1L << 30);
         assertThat(plan.totalBytes())
                 .isEqualTo((14L << 30) + Runtime.getRuntime().maxMemory() + (100L << 20) + MemoryPlan.OVERHEAD_BYTES);
-        assertThat(plan.toString()).contains("dram of this plugin 8.0 GiB").endsWith("of 16.0 GiB");
+        assertThat(plan.toString())
+                .contains("Java heap (-Xmx, of it 256.0 MiB for ssd)")
+                .contains("dram of this plugin 8.0 GiB")
+                .endsWith("of 16.0 GiB");
     }
 
     @Test
     void plan_clientNode_hasNoRegions() {
-        MemoryPlan plan = MemoryPlan.of(new IgniteConfiguration().setClientMode(true), 0, 0, 64L << 30);
+        MemoryPlan plan = MemoryPlan.of(new IgniteConfiguration().setClientMode(true), 0, 0, 0, 64L << 30);
         assertThat(plan.parts().keySet()).noneMatch(name -> name.contains("region"));
         assertThat(plan.fits()).isTrue();
     }

@@ -230,6 +230,14 @@ class WrongConfigurationTest {
                 ssd(folder, "-1GiB", "ssd.capacity: -1GiB"),
                 ssd(folder, "lots", "ssd.capacity: lots"),
                 ssd(folder, "8000000TiB", "ssd.capacity: 8000000TiB (expected: at most the", "file system of"),
+                // Blocks of 8 KiB, and a heap of 1 GiB.
+                bean(
+                        "ssd that the heap can't hold",
+                        GOOD + pools(poolBean("name=p")) + ssdBean(folder, "20GiB"),
+                        "ssd.capacity: 20GiB, which needs 1.",
+                        "of the Java heap",
+                        "expected: at most",
+                        "-Xmx"),
                 bean(
                         "ssd without anything",
                         GOOD + "<property name='ssd'><bean class='io.mooncake.ignite.SsdTier'/></property>",
