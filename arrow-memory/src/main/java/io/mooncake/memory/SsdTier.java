@@ -5,6 +5,7 @@ import io.mooncake.base.ByteSize;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.block.ChainKeys;
+import io.mooncake.memory.ssd.FormerStores;
 import io.mooncake.memory.ssd.SsdSettings;
 import io.mooncake.memory.ssd.SsdStatus;
 import io.mooncake.memory.ssd.SsdStore;
@@ -97,6 +98,16 @@ public final class SsdTier implements AutoCloseable {
      * @throws MooncakeException as {@link SsdStore#open}; CONFIGURATION when the Java heap can't hold what {@link #heapBytes} says
      */
     public static SsdTier open(LocalKvPool pool, SsdSettings settings, List<BlockListener> listeners) {
+        return open(pool, settings, listeners, null);
+    }
+
+    /**
+     * As {@link #open(LocalKvPool, SsdSettings, List)}, for a path where former models left something.
+     *
+     * @param formers which give room when it is needed; null: none
+     */
+    public static SsdTier open(
+            LocalKvPool pool, SsdSettings settings, List<BlockListener> listeners, @Nullable FormerStores formers) {
         long stride = pool.store().slab.strideBytes();
         if (settings.recordBytes() != stride) {
             throw MooncakeException.invalid("ssd record bytes", settings.recordBytes(), "" + stride);
@@ -109,7 +120,7 @@ public final class SsdTier implements AutoCloseable {
                             + " of the Java heap (expected: at most " + ByteSize.format(maxHeapBytes())
                             + ", three quarters of -Xmx; less capacity, more heap or longer blocks)");
         }
-        SsdStore ssd = SsdStore.open(settings);
+        SsdStore ssd = SsdStore.open(settings, formers);
         try {
             return over(pool, ssd, block -> true, QUEUE_BLOCKS, listeners);
         } catch (RuntimeException e) {

@@ -32,6 +32,7 @@ final class FileDevice implements SsdDevice {
     /** Who has it, for people. Not in the lock file: closing any channel to that gives up the lock of the whole process. */
     static final String OWNER = "owner";
 
+    private static final String PREFIX = "kv-";
     private static final Logger LOG = LoggerFactory.getLogger(FileDevice.class);
     /** Folders that this process has open, looked at before the lock file is. */
     private static final Set<Path> OPEN = ConcurrentHashMap.newKeySet();
@@ -42,23 +43,37 @@ final class FileDevice implements SsdDevice {
     private final FileChannel lockFile;
     private final int maxUsePercent;
     private final boolean direct;
+    private final @Nullable FormerStores formers;
 
     private FileDevice(
-            Path folder, Path claim, FileStore store, FileChannel lockFile, int maxUsePercent, boolean direct) {
+            Path folder,
+            Path claim,
+            FileStore store,
+            FileChannel lockFile,
+            int maxUsePercent,
+            boolean direct,
+            @Nullable FormerStores formers) {
         this.folder = folder;
         this.claim = claim;
         this.store = store;
         this.lockFile = lockFile;
         this.maxUsePercent = maxUsePercent;
         this.direct = direct;
+        this.formers = formers;
+    }
+
+    /** As {@link #open(SsdSettings, FormerStores)}, with no former ones. */
+    static FileDevice open(SsdSettings settings) {
+        return open(settings, null);
     }
 
     /**
      * Opens the folder of the settings' identity, making it if it is not there.
      *
+     * @param formers what gives room before there is none; null: nothing
      * @throws MooncakeException CONFIGURATION when the path is no folder that can be written, or another process has it open
      */
-    static FileDevice open(SsdSettings settings) {
+    static FileDevice open(SsdSettings settings, @Nullable FormerStores formers) {
         Path path = settings.path();
         if (!Files.isDirectory(path) || !Files.isWritable(path)) {
             throw refused(path, "an existing folder that can be written", null);
@@ -92,7 +107,7 @@ final class FileDevice implements SsdDevice {
                         folder,
                         obstacle);
             }
-            return new FileDevice(folder, real, store, lock, settings.maxUsePercent(), obstacle.isEmpty());
+            return new FileDevice(folder, real, store, lock, settings.maxUsePercent(), obstacle.isEmpty(), formers);
         } catch (IOException e) {
             giveUp(lock, claim);
             throw refused(folder, "a folder that can be written", e);
@@ -119,7 +134,47 @@ final class FileDevice implements SsdDevice {
 
     /** The folder of one identity's records. */
     static Path folder(SsdSettings settings) {
-        return settings.path().resolve("kv-" + settings.identityDigest().substring(0, 16));
+        return settings.path().resolve(PREFIX + settings.identityDigest().substring(0, 16));
+    }
+
+    /** Whether {@code folder} is one of a store, and {@code owner} opened it last. */
+    static boolean isOf(Path folder, String owner) throws IOException {
+        Path signed = folder.resolve(OWNER);
+        return String.valueOf(folder.getFileName()).startsWith(PREFIX)
+                && Files.isRegularFile(signed)
+                && Files.readString(signed).startsWith(signature(owner));
+    }
+
+    private static String signature(String owner) {
+        return "node " + owner + ", process ";
+    }
+
+    /** A folder that nobody can open until it is closed. */
+    record Claim(Path folder, FileChannel lock) implements AutoCloseable {
+        @Override
+        public void close() {
+            giveUp(lock, folder);
+        }
+    }
+
+    /** Locks a folder without opening it; null when it is open, here or elsewhere. */
+    static @Nullable Claim claim(Path folder) throws IOException {
+        Path real = folder.toRealPath();
+        if (!OPEN.add(real)) {
+            return null;
+        }
+        FileChannel lock = null;
+        try {
+            lock = FileChannel.open(folder.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            if (lock(lock)) {
+                return new Claim(real, lock);
+            }
+        } catch (IOException e) {
+            giveUp(lock, real);
+            throw e;
+        }
+        giveUp(lock, real);
+        return null;
     }
 
     private static MooncakeException refused(Path path, String expected, @Nullable IOException cause) {
@@ -142,9 +197,7 @@ final class FileDevice implements SsdDevice {
     /** For people who wonder who has it; a full disk is no reason to stop. */
     private static void sign(Path file, String owner) {
         try {
-            Files.writeString(
-                    file,
-                    "node " + owner + ", process " + ProcessHandle.current().pid() + "\n");
+            Files.writeString(file, signature(owner) + ProcessHandle.current().pid() + "\n");
         } catch (IOException e) {
             LOG.debug("owner file not written", e);
         }
@@ -206,6 +259,16 @@ final class FileDevice implements SsdDevice {
 
     @Override
     public boolean hasRoom(long bytes) throws IOException {
+        if (formers != null) {
+            formers.makeRoom(bytes, false);
+            if (!fits(bytes)) {
+                formers.makeRoom(bytes, true);
+            }
+        }
+        return fits(bytes);
+    }
+
+    private boolean fits(long bytes) throws IOException {
         return bytes <= DiskSpace.room(store, maxUsePercent);
     }
 

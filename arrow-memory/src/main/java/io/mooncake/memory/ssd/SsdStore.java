@@ -70,10 +70,19 @@ public final class SsdStore implements AutoCloseable {
      *     records of another length; CORRUPT when the device fails to read the index
      */
     public static SsdStore open(SsdSettings settings) {
+        return open(settings, null);
+    }
+
+    /**
+     * As {@link #open(SsdSettings)}, and where there is no room for a file more, {@code formers} give theirs.
+     *
+     * @param formers null: none
+     */
+    public static SsdStore open(SsdSettings settings, @Nullable FormerStores formers) {
         // The flag would close the files that are read here.
         boolean interrupted = Thread.interrupted();
         try {
-            return open(settings, FileDevice.open(settings));
+            return openOn(settings, FileDevice.open(settings, formers));
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
@@ -81,7 +90,7 @@ public final class SsdStore implements AutoCloseable {
         }
     }
 
-    private static SsdStore open(SsdSettings settings, FileDevice device) {
+    private static SsdStore openOn(SsdSettings settings, FileDevice device) {
         try {
             return open(settings, device, System::nanoTime, SsdChecks.ALL);
         } catch (RuntimeException e) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.pool;
 
+import io.mooncake.base.ByteSize;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.PoolDefinition;
@@ -10,6 +11,8 @@ import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.MemoryRegion;
 import io.mooncake.memory.PinnedBlock;
 import io.mooncake.memory.SsdTier;
+import io.mooncake.memory.ssd.FormerStores;
+import io.mooncake.memory.ssd.SsdSettings;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.LeaseSource;
 import io.mooncake.transfer.PublishedGuard;
@@ -20,6 +23,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -105,23 +109,38 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
      */
     public void listen(
             Function<String, BlockListener> listeners, @Nullable Path path, String owner, long capacityBytes) {
+        if (path == null) {
+            pools.values().forEach(pool -> pool.addListener(listeners.apply(pool.name())));
+            return;
+        }
+        Map<String, SsdSettings> settings = new LinkedHashMap<>();
+        pools.values()
+                .forEach(pool -> settings.put(
+                        pool.name(),
+                        SsdTier.settings(pool, path, owner, capacityBytes / pools.size())
+                                .build()));
+        FormerStores formers = FormerStores.besides(List.copyOf(settings.values()), capacityBytes);
         for (LocalKvPool pool : pools.values()) {
             BlockListener listener = listeners.apply(pool.name());
-            if (path == null || !openTier(pool, listener, path, owner, capacityBytes / pools.size())) {
+            if (!openTier(pool, listener, Objects.requireNonNull(settings.get(pool.name())), formers)) {
                 pool.addListener(listener);
             }
+        }
+        // What is there may be more than the capacity of now.
+        formers.makeRoom(0, false);
+        long left = formers.bytes();
+        if (left > 0) {
+            LOG.info(
+                    "SSD path {}: {} of models that no pool has now stay until the room is needed",
+                    path,
+                    ByteSize.format(left));
         }
     }
 
     /** False when the device does not even give the index: a cache that is lost must not keep the node from starting. */
-    private boolean openTier(LocalKvPool pool, BlockListener listener, Path path, String owner, long capacityBytes) {
+    private boolean openTier(LocalKvPool pool, BlockListener listener, SsdSettings settings, FormerStores formers) {
         try {
-            tiers.put(
-                    pool.name(),
-                    SsdTier.open(
-                            pool,
-                            SsdTier.settings(pool, path, owner, capacityBytes).build(),
-                            List.of(listener)));
+            tiers.put(pool.name(), SsdTier.open(pool, settings, List.of(listener), formers));
             return true;
         } catch (MooncakeException e) {
             if (e.code() != MooncakeException.Code.CORRUPT) {

@@ -96,10 +96,13 @@ final class NodeMetrics {
         ssd("late", "Blocks that were not there by the deadline.", SsdTierStatistics::late);
         ssd("damaged", "Blocks that failed a check when they were read.", SsdTierStatistics::damaged);
         ssd("recovered", "Blocks of an earlier life that were found.", SsdTierStatistics::recovered);
-        ssd(
-                "out",
-                "SSDs that took themselves out after repeated errors.",
-                stats -> stats.status().state() == SsdStatus.State.DISABLED ? 1 : 0);
+        ssd("out", "SSDs that took themselves out after repeated errors.", SsdStatus.State.DISABLED);
+        ssd("paused", "SSDs whose writes fail, and are tried again every few seconds.", SsdStatus.State.PAUSED);
+        ssd("noRoom", "SSDs that can't grow, since their file system is full.", SsdStatus.State.NO_ROOM);
+    }
+
+    private void ssd(String name, String description, SsdStatus.State state) {
+        ssd(name, description, stats -> stats.status().state() == state ? 1 : 0);
     }
 
     private void ssd(String name, String description, ToLongFunction<SsdTierStatistics> value) {

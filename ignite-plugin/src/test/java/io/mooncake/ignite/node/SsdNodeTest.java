@@ -13,11 +13,16 @@ import io.mooncake.ignite.TestBlocks.Taken;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.memory.BlockView;
 import io.mooncake.memory.Tenant;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
+import org.apache.ignite.internal.IgniteEx;
+import org.apache.ignite.spi.metric.LongMetric;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -49,9 +54,13 @@ class SsdNodeTest {
     }
 
     private static void store(Ignite node, long seed) {
-        assertThat(TestBlocks.store(Mooncake.of(node).pool("tiny"), TestBlocks.prompt(seed, PROMPT)))
+        store(node, "tiny", seed);
+    }
+
+    private static void store(Ignite node, String pool, long seed) {
+        assertThat(TestBlocks.store(Mooncake.of(node).pool(pool), TestBlocks.prompt(seed, PROMPT)))
                 .isEqualTo(12);
-        assertThat(runtime(node).tiers().get("tiny").flush(Deadline.ofMillis(20_000)))
+        assertThat(runtime(node).tiers().get(pool).flush(Deadline.ofMillis(20_000)))
                 .isTrue();
     }
 
@@ -137,5 +146,53 @@ class SsdNodeTest {
             Ignite again = grid.start("owner", provider(grid));
             assertThat(take(again, 1)).isEqualTo(new Taken(WHOLE, WHOLE, 0, "NONE"));
         }
+    }
+
+    /** Weights that roll: the old ones' blocks are there when they come back, unless the new ones needed the room. */
+    @Test
+    void start_otherModel_keepsTheFormerOnesBlocksUntilTheRoomIsNeeded() throws Exception {
+        try (TestGrid grid = new TestGrid()) {
+            Ignite owner = grid.start("owner", provider(grid));
+            store(owner, 1);
+            Ignition.stop(owner.name(), true);
+            Path former = onlyFolder();
+
+            Ignite rolled = grid.start("owner", provider(grid, "8MiB", "new", "newer"));
+            store(rolled, "new", 1);
+            assertThat(former).as("there is room").isDirectory();
+            Ignition.stop(rolled.name(), true);
+            Ignite back = grid.start("owner", provider(grid, "8MiB", "tiny", "spare"));
+            assertThat(take(back, 1)).isEqualTo(new Taken(WHOLE, WHOLE, 0, "NONE"));
+            Ignition.stop(back.name(), true);
+
+            Ignite on = grid.start("owner", provider(grid, "8MiB", "new", "newer"));
+            assertThat(former).isDirectory();
+            store(on, "newer", 1);
+            assertThat(former).as("three times four of eight MiB").doesNotExist();
+            assertThat(metric(on, "paused")).isZero();
+            assertThat(metric(on, "noRoom")).isZero();
+        }
+    }
+
+    private Path onlyFolder() throws IOException {
+        try (Stream<Path> folders = Files.list(folder)) {
+            List<Path> all = folders.toList();
+            assertThat(all).hasSize(1);
+            return all.get(0);
+        }
+    }
+
+    private MooncakePluginProvider provider(TestGrid grid, String capacity, String... pools) {
+        return patient(grid)
+                .setDram("256KiB")
+                .setPools(Stream.of(pools).map(TestGrid::pool).toList())
+                .setSsd(new SsdTier().setPath(folder.toString()).setCapacity(capacity));
+    }
+
+    private static long metric(Ignite node, String name) {
+        LongMetric metric =
+                ((IgniteEx) node).context().metric().registry("mooncake.ssd").findMetric(name);
+        assertThat(metric).as(name).isNotNull();
+        return metric.value();
     }
 }
