@@ -209,8 +209,19 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         return match(tenant, tokens, RequestHints.NONE);
     }
 
-    /** The same, with what else is known of the request. */
+    /** The same, with what else is known of the request. The policy learns of the request here. */
     public LocalMatch match(Tenant tenant, int[] tokens, RequestHints hints) {
+        StoreMatch match = find(tenant, tokens, hints);
+        match.begin();
+        return match;
+    }
+
+    /** The longest local match for who only wants to know: no request for the policy, no use of the blocks, not to be turned into a lease. */
+    public LocalMatch probe(Tenant tenant, int[] tokens) {
+        return find(tenant, tokens, RequestHints.NONE);
+    }
+
+    private StoreMatch find(Tenant tenant, int[] tokens, RequestHints hints) {
         checkTokens(tokens);
         StoreMatch match = new StoreMatch(this, root(tenant), tokens, hints);
         handles.open(match, StoreMatch.KIND);
@@ -258,8 +269,9 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
                         "prefix", "another block " + i + " than that of tokens", "a lease on a prefix of tokens");
             }
         }
+        PromptChain known = lease.root().equals(root) ? lease.chain() : null;
         LocalWriter writer =
-                new LocalWriter(this, tenant.name(), whole == 0 ? root : lease.lastWholeKey(), whole, tokens);
+                new LocalWriter(this, tenant.name(), whole == 0 ? root : lease.lastWholeKey(), whole, tokens, known);
         handles.open(writer, LocalWriter.KIND);
         return writer;
     }
@@ -273,7 +285,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     /** An empty lease with reason LOOKUP_DISABLED, counted as such. */
     public PrefixLease withoutLookup(Tenant tenant) {
         BlockKey root = root(tenant);
-        LocalLease lease = new LocalLease(this, root, new int[0], null, root, 0, 0, MissReason.LOOKUP_DISABLED);
+        LocalLease lease = new LocalLease(this, root, new int[0], null, null, root, 0, 0, MissReason.LOOKUP_DISABLED);
         handles.open(lease, LocalLease.KIND);
         countLookup(0, 0, 0, MissReason.LOOKUP_DISABLED);
         return lease;

@@ -17,6 +17,7 @@ final class LocalLease implements PrefixLease {
     private final BlockKey root;
     private final int[] slots;
     private final @Nullable Request request;
+    private final @Nullable PromptChain chain;
     private final BlockKey lastWholeKey;
     private final int matchedTokens;
     private final int localTokens;
@@ -28,12 +29,14 @@ final class LocalLease implements PrefixLease {
      * Takes over one reference on each slot, and one open handle.
      *
      * @param request what the policy was told of it; null: nothing
+     * @param chain keys of the prompt that were made for it; null: none
      */
     LocalLease(
             LocalKvPool pool,
             BlockKey root,
             int[] slots,
             @Nullable Request request,
+            @Nullable PromptChain chain,
             BlockKey lastWholeKey,
             int matchedTokens,
             int localTokens,
@@ -43,6 +46,7 @@ final class LocalLease implements PrefixLease {
         this.root = root;
         this.slots = slots;
         this.request = request;
+        this.chain = chain;
         this.lastWholeKey = lastWholeKey;
         this.matchedTokens = matchedTokens;
         this.localTokens = localTokens;
@@ -117,6 +121,11 @@ final class LocalLease implements PrefixLease {
 
     BlockKey root() {
         return root;
+    }
+
+    @Nullable
+    PromptChain chain() {
+        return chain;
     }
 
     int wholeBlocks() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory;
 
+import java.util.List;
+
 /**
  * A local prefix match under construction: holds its blocks leased and can grow as further blocks arrive from peers. It ends in exactly
  * one of {@link #toLease} and {@link #close()}.
@@ -24,6 +26,9 @@ public interface LocalMatch extends AutoCloseable {
 
     /** Key of the last block matched whole, or the tenant's root: the parent of the next block. */
     BlockKey lastKey();
+
+    /** Keys of all full blocks of the prompt, matched or not, in order; made once. */
+    List<BlockKey> chain();
 
     /** Walks on in the local index from the last whole block, a partial last block included; the match never gets shorter. */
     void extendLocally();

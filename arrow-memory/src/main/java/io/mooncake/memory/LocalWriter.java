@@ -20,6 +20,7 @@ final class LocalWriter implements BlockWriter {
     private final int[] tokens;
     private final int blocks;
     private final int firstBlock;
+    private final @Nullable PromptChain known;
     /** Keys of all blocks from {@code firstBlock} on, made with the first. */
     private BlockKey @Nullable [] chain;
 
@@ -42,12 +43,20 @@ final class LocalWriter implements BlockWriter {
     private int heldCount;
     private boolean closed;
 
-    LocalWriter(LocalKvPool pool, String tenant, BlockKey parent, int firstBlock, int[] tokens) {
+    /** @param known keys of a prompt under the same root, which may have other tokens from {@code firstBlock} on; null: none */
+    LocalWriter(
+            LocalKvPool pool,
+            String tenant,
+            BlockKey parent,
+            int firstBlock,
+            int[] tokens,
+            @Nullable PromptChain known) {
         this.pool = pool;
         this.store = pool.store();
         this.tenant = tenant;
         this.parent = parent;
         this.firstBlock = firstBlock;
+        this.known = known;
         this.firstPending = firstBlock;
         this.blocks = tokens.length / store.layout.blockTokens();
         // A copy: keys are made from it at publish, and a caller may reuse its array.
@@ -83,7 +92,9 @@ final class LocalWriter implements BlockWriter {
         BlockKey[] keys = chain;
         if (keys == null) {
             int blockTokens = store.layout.blockTokens();
-            keys = new ChainKeys().chain(parent, tokens, firstBlock * blockTokens, blockTokens, blocks - firstBlock);
+            keys = known == null
+                    ? new ChainKeys().chain(parent, tokens, firstBlock * blockTokens, blockTokens, blocks - firstBlock)
+                    : known.keysOf(tokens, firstBlock, blocks, parent);
             chain = keys;
         }
         return keys[block - firstBlock];

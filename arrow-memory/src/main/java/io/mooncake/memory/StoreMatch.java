@@ -3,10 +3,13 @@ package io.mooncake.memory;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.index.IndexMatch;
 import io.mooncake.memory.policy.Request;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,9 +27,14 @@ final class StoreMatch implements LocalMatch {
     private final int reusable;
     private final IndexMatch found = new IndexMatch();
     private int[] slots = new int[16];
-    /** First words of the keys of {@code slots[0..whole)}. */
-    private long[] names = new long[16];
+    /** Keys from the block on that was the first to be missing; made for who asks. */
+    private @Nullable PromptChain rest;
 
+    /** What the policy was told, and when; null: nothing. */
+    private @Nullable Request request;
+
+    private long begunNanos;
+    private boolean begun;
     private int whole;
     private BlockKey lastKey;
     private int partialSlot = BlockSlab.NONE;
@@ -85,13 +93,55 @@ final class StoreMatch implements LocalMatch {
         }
     }
 
+    /**
+     * The look-up is of a request: tells the policy, where it learns from requests. After the first {@link #extendLocally}, and before anything is
+     * brought for it: what is stored then is the request's own, and no return to it.
+     */
+    void begin() {
+        begun = true;
+        begunNanos = store.nanoClock.getAsLong();
+        if (store.policy().learns()) {
+            // A prompt longer than the pool can't be kept whole, and its end needs no name.
+            int blocks = (tokens.length - 1) / store.layout.blockTokens() + 1;
+            long[] names = new long[Math.min(blocks, store.slab.slots())];
+            for (int i = 0; i < Math.min(whole, names.length); i++) {
+                names[i] = found.key(i).word0();
+            }
+            if (whole < names.length) {
+                rest().names(names);
+            }
+            Request begins = Request.of(names).withPromptTokens(tokens.length).withTurn(hints.turn());
+            request = begins.withBlockCost(hints.blockCost());
+            store.announce(request);
+        }
+    }
+
+    private PromptChain rest() {
+        PromptChain chain = rest;
+        if (chain == null) {
+            chain = new PromptChain(lastKey, whole, tokens, store.layout.blockTokens());
+            rest = chain;
+        }
+        return chain;
+    }
+
+    @Override
+    public List<BlockKey> chain() {
+        requireOpen();
+        PromptChain chain = rest();
+        List<BlockKey> keys = new ArrayList<>(tokens.length / store.layout.blockTokens());
+        for (int i = 0; i < chain.first(); i++) {
+            keys.add(BlockDescriptor.key(store.header(slots[i])));
+        }
+        keys.addAll(chain.all());
+        return keys;
+    }
+
     private void addWhole(int slot, BlockKey key) {
         dropPartial();
         if (whole == slots.length) {
             slots = Arrays.copyOf(slots, 2 * whole);
-            names = Arrays.copyOf(names, 2 * whole);
         }
-        names[whole] = key.word0();
         slots[whole++] = slot;
         lastKey = key;
     }
@@ -107,6 +157,9 @@ final class StoreMatch implements LocalMatch {
     @Override
     public PrefixLease toLease(int localTokens, MissReason reason) {
         requireOpen();
+        if (!begun) {
+            throw new MooncakeException(Code.ILLEGAL_STATE, "match: of no request (expected: one of a look-up)");
+        }
         int matched = matchedTokens();
         if (localTokens < 0 || localTokens > matched) {
             throw MooncakeException.invalid("localTokens", localTokens, "0.." + matched);
@@ -117,28 +170,14 @@ final class StoreMatch implements LocalMatch {
         if (blocks > whole) {
             held[whole] = partialSlot;
         }
-        long now = store.nanoClock.getAsLong();
         for (int slot : held) {
-            store.hit(slot, now);
+            store.hit(slot, begunNanos); // a later time would be another use, and what was fetched would return at once
         }
         MissReason counted = complete() ? MissReason.NONE : reason;
         pool.countLookup(tokens.length, localTokens, matched - localTokens, counted);
-        LocalLease lease = new LocalLease(pool, root, held, announce(), lastKey, matched, localTokens, counted);
+        LocalLease lease = new LocalLease(pool, root, held, request, rest, lastKey, matched, localTokens, counted);
         pool.handles().move(this, lease, LocalLease.KIND);
         return lease;
-    }
-
-    /** Tells the policy of the request, where it learns from requests; names of blocks that are not here take a hash each. */
-    private @Nullable Request announce() {
-        if (!store.policy().learns()) {
-            return null;
-        }
-        // A prompt longer than the pool can't be kept whole, and its end needs no name.
-        long[] blocks = PromptNames.of(names, whole, lastKey, tokens, store.layout.blockTokens(), store.slab.slots());
-        Request request = new Request(
-                blocks, Request.Moment.BEGIN, tokens.length, Request.UNKNOWN, hints.turn(), hints.blockCost());
-        store.announce(request);
-        return request;
     }
 
     private void requireOpen() {

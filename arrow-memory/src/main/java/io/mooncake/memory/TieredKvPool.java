@@ -20,9 +20,8 @@ final class TieredKvPool extends TenantView {
     @Override
     public PrefixLease acquire(int[] tokens, Deadline deadline, RequestHints hints) {
         try (LocalMatch match = pool.match(tenant, tokens, hints)) {
-            MissReason reason = match.complete()
-                    ? MissReason.NONE
-                    : tier.extend(match, tenant, pool.chain(tenant, tokens), deadline);
+            MissReason reason =
+                    match.complete() ? MissReason.NONE : tier.extend(match, tenant, match.chain(), deadline);
             return match.toLease(match.matchedTokens(), reason == MissReason.NONE ? MissReason.NOT_CACHED : reason);
         }
     }

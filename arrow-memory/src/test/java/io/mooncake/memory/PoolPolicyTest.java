@@ -83,8 +83,8 @@ class PoolPolicyTest {
                 .mapToLong(BlockKey::word0)
                 .toArray();
         int reusable = pool.reusableTokens(prompt.length) / BLOCK_TOKENS;
-        long[] announced =
-                PromptNames.of(new long[0], 0, pool.root(Tenant.DEFAULT), prompt, BLOCK_TOKENS, Integer.MAX_VALUE);
+        long[] announced = new long[(prompt.length - 1) / BLOCK_TOKENS + 1];
+        new PromptChain(pool.root(Tenant.DEFAULT), 0, prompt, BLOCK_TOKENS).names(announced);
         assertThat(announced).startsWith(keys);
         Request request = Request.of(announced).withPromptTokens(prompt.length);
         List<Integer> held = model.acquire(Arrays.copyOf(keys, reusable), request, now);

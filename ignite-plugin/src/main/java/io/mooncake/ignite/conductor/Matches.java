@@ -64,13 +64,13 @@ final class Matches {
         if (local == null) {
             return 0;
         }
-        try (LocalMatch match = local.match(Tenant.DEFAULT, tokens)) {
+        try (LocalMatch match = local.probe(Tenant.DEFAULT, tokens)) {
             SsdTier tier = services.tiers().get(pool);
             return tier == null || match.complete()
                     ? match.matchedTokens()
                     : Math.max(
                             match.matchedTokens(),
-                            tier.heldBlocks(match, local.chain(Tenant.DEFAULT, tokens))
+                            tier.heldBlocks(match, match.chain())
                                     * local.identity().blockTokens());
         }
     }

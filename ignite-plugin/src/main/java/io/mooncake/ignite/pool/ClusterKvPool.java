@@ -130,7 +130,7 @@ public final class ClusterKvPool implements KvPool {
         if (match.wholeBlocks() >= end) {
             return MissReason.NOT_CACHED;
         }
-        List<BlockKey> keys = shared.local.chain(tenant, tokens);
+        List<BlockKey> keys = match.chain();
         Wanted wanted = new Wanted(shared.local, tenant, tokens, keys);
         Set<UUID> failed = new HashSet<>();
         MissReason reason = MissReason.NOT_CACHED;
