@@ -109,6 +109,30 @@ final class StructuresTest {
         }
     }
 
+    /** With counters for many more names than there are: nearly exact until it halves, and never too low. */
+    @Test
+    void frequencySketch_randomUses_countsAsThePlainOne() {
+        SplittableRandom random = Seeds.random("frequencySketch");
+        int exact = 0;
+        int asked = 0;
+        for (int run = 0; run < 20; run++) {
+            FrequencySketch sketch = new FrequencySketch(512);
+            Map<Long, Integer> plain = new HashMap<>();
+            for (int i = 0; i < 1_000; i++) {
+                long name = Math.min(random.nextInt(200), random.nextInt(200));
+                sketch.increment(name);
+                plain.merge(name, 1, (a, b) -> Math.min(a + b, 15));
+            }
+            for (long name = 0; name < 200; name++) {
+                int count = plain.getOrDefault(name, 0);
+                assertThat(sketch.frequency(name)).isGreaterThanOrEqualTo(count);
+                exact += sketch.frequency(name) == count ? 1 : 0;
+                asked++;
+            }
+        }
+        assertThat(exact).isGreaterThan(asked * 9 / 10);
+    }
+
     @Test
     void frequencySketch_manyUses_tellsOftenFromSeldom() {
         FrequencySketch sketch = new FrequencySketch(256);
