@@ -5,17 +5,15 @@ package io.mooncake.memory.policy;
 final class BlockMap {
     static final int NONE = -1;
 
-    private final long[] names;
-    /** Number plus one, 0 where nothing is. */
-    private final int[] numbers;
+    /** Name, and number plus one, 0 where nothing is: side by side, since to miss the processor's caches is nearly all that a look-up costs. */
+    private final long[] entries;
 
     private final int mask;
 
     /** @param most entries at one time */
     BlockMap(int most) {
         int size = Integer.highestOneBit(Math.max(most, 8) * 2 - 1) * 2;
-        names = new long[size];
-        numbers = new int[size];
+        entries = new long[2 * size];
         mask = size - 1;
     }
 
@@ -27,36 +25,36 @@ final class BlockMap {
 
     private int place(long name) {
         int at = (int) mix(name) & mask;
-        while (numbers[at] != 0 && names[at] != name) {
+        while (entries[2 * at + 1] != 0 && entries[2 * at] != name) {
             at = (at + 1) & mask;
         }
         return at;
     }
 
     int find(long name) {
-        return numbers[place(name)] - 1;
+        return (int) entries[2 * place(name) + 1] - 1;
     }
 
     void put(long name, int number) {
         int at = place(name);
-        names[at] = name;
-        numbers[at] = number + 1;
+        entries[2 * at] = name;
+        entries[2 * at + 1] = number + 1;
     }
 
     void remove(long name) {
         int hole = place(name);
-        if (numbers[hole] == 0) {
+        if (entries[2 * hole + 1] == 0) {
             return;
         }
         // Those behind move up, so that no search ends at the hole.
-        for (int at = (hole + 1) & mask; numbers[at] != 0; at = (at + 1) & mask) {
-            int home = (int) mix(names[at]) & mask;
+        for (int at = (hole + 1) & mask; entries[2 * at + 1] != 0; at = (at + 1) & mask) {
+            int home = (int) mix(entries[2 * at]) & mask;
             if (((at - home) & mask) >= ((at - hole) & mask)) {
-                names[hole] = names[at];
-                numbers[hole] = numbers[at];
+                entries[2 * hole] = entries[2 * at];
+                entries[2 * hole + 1] = entries[2 * at + 1];
                 hole = at;
             }
         }
-        numbers[hole] = 0;
+        entries[2 * hole + 1] = 0;
     }
 }
