@@ -41,6 +41,9 @@ public final class BlockArena {
     private static final int SLOT_BITS = 24;
     private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
     private static final int MIN_CHUNK_SHIFT = 5;
+    /** Two cache lines of words, as processors fetch them in pairs. */
+    private static final int MAX_STEP_SHIFT = 4;
+
     private static final long WAIT_MILLIS = 5;
 
     private final String name;
@@ -60,6 +63,8 @@ public final class BlockArena {
     private final long[] blockBytes;
 
     private final int[] chunkBlocks;
+    /** By class, logarithm of the slots from one block's to the next one's: far enough for a cache line each where there are slots enough. */
+    private final int[] stepShift;
     /** What a chunk is cut into; 0 for runs. Written under shape before the chunk has its tag, read by holders of its blocks. */
     private final int[] chunkClass;
     /** Chunks of the run that begins at a chunk. Guarded by shape. */
@@ -106,9 +111,12 @@ public final class BlockArena {
         free = new FreeSlots(states, chunks, chunkShift, closedTag);
         blockBytes = new long[maxClass + 1];
         chunkBlocks = new int[maxClass + 1];
+        stepShift = new int[maxClass + 1];
         for (int sizeClass = 1; sizeClass <= maxClass; sizeClass++) {
             blockBytes[sizeClass] = SizeClasses.units(sizeClass) * unitBytes;
             chunkBlocks[sizeClass] = (int) (chunkBytes / blockBytes[sizeClass]);
+            int room = (1 << chunkShift) / chunkBlocks[sizeClass];
+            stepShift[sizeClass] = Math.min(MAX_STEP_SHIFT, Integer.SIZE - 1 - Integer.numberOfLeadingZeros(room));
         }
         chunkClass = new int[chunks];
         runChunks = new int[chunks];
@@ -174,7 +182,7 @@ public final class BlockArena {
                 }
                 // Others may take all of it before this thread does.
                 chunkClass[chunk] = sizeClass;
-                free.format(chunk, sizeClass, chunkBlocks[sizeClass]);
+                free.format(chunk, sizeClass, chunkBlocks[sizeClass], 1 << stepShift[sizeClass]);
                 slot = free.take(sizeClass);
             }
             return slot;
@@ -221,7 +229,7 @@ public final class BlockArena {
             }
             for (int chunk = first; chunk < first + length; chunk++) {
                 chunkClass[chunk] = 0;
-                free.format(chunk, chunk == first ? runTag : restTag, 0);
+                free.format(chunk, chunk == first ? runTag : restTag, 0, 1);
             }
             runChunks[first] = length;
             // Never free, so that nobody takes it by a hint from another time.
@@ -355,9 +363,12 @@ public final class BlockArena {
     /** Tokens of the blocks in use in a closed chunk. */
     public long[] blocks(int chunk) {
         int first = chunk << chunkShift;
+        int sizeClass = chunkClass[chunk];
+        int step = 1 << stepShift[sizeClass];
         long[] tokens = new long[usedIn(chunk)];
         int count = 0;
-        for (int slot = first; slot < first + chunkBlocks[chunkClass[chunk]] && count < tokens.length; slot++) {
+        for (int i = 0; i < chunkBlocks[sizeClass] && count < tokens.length; i++) {
+            int slot = first + i * step;
             if (!states.isFree(slot)) {
                 tokens[count++] = token(slot);
             }
@@ -469,7 +480,8 @@ public final class BlockArena {
     public long address(long token) {
         int slot = slot(token);
         int chunk = slot >>> chunkShift;
-        long within = (slot & ((1 << chunkShift) - 1)) * blockBytes[chunkClass[chunk]];
+        int sizeClass = chunkClass[chunk];
+        long within = ((slot & ((1 << chunkShift) - 1)) >>> stepShift[sizeClass]) * blockBytes[sizeClass];
         return baseAddress + chunk * chunkBytes + within;
     }
 

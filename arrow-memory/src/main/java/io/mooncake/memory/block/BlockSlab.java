@@ -53,7 +53,7 @@ public final class BlockSlab {
         states = new BlockStates(slots);
         // One chunk of all slots.
         free = new FreeSlots(states, 1, Integer.SIZE - 1, TAG);
-        free.format(0, TAG, slots);
+        free.format(0, TAG, slots, 1);
     }
 
     // -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@ package io.mooncake.memory.block;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.jspecify.annotations.Nullable;
 
@@ -93,16 +95,31 @@ public final class BlockStates {
 
     private static final String[] NAMES = {"free", "filling", "sealed", "moving", "evicting", "absent"};
 
-    private final AtomicLongArray words;
+    private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
+
+    /** An array itself: the one within an atomic array is looked for again after each update, which the next one would wait for. */
+    private final long[] words;
     /** Nanoseconds of the caller's monotonic clock with bit 0 set, 0 for none; made at the first soft pin. */
     private volatile @Nullable AtomicLongArray softPins;
 
     /** All {@code slots} are absent, of generation 1. */
     public BlockStates(int slots) {
-        words = new AtomicLongArray(slots);
+        words = new long[slots];
         for (int slot = 0; slot < slots; slot++) {
-            words.setPlain(slot, word(1, ABSENT, 0));
+            words[slot] = word(1, ABSENT, 0);
         }
+    }
+
+    private long get(int slot) {
+        return (long) WORD.getVolatile(words, slot);
+    }
+
+    private boolean update(int slot, long from, long to) {
+        return WORD.compareAndSet(words, slot, from, to);
+    }
+
+    private long exchange(int slot, long from, long to) {
+        return (long) WORD.compareAndExchange(words, slot, from, to);
     }
 
     // ------------------------------------------------------------------------------------------------- write, free
@@ -120,36 +137,35 @@ public final class BlockStates {
      */
     long tryFill(int slot, long guess) {
         long free = word(guess, FREE, 0);
-        long word = guess == 0 ? words.get(slot) : words.compareAndExchange(slot, free, free | FILLING << STATE_SHIFT);
+        long word = guess == 0 ? get(slot) : exchange(slot, free, free | FILLING << STATE_SHIFT);
         if (guess != 0 && word == free) {
             return guess;
         }
-        return state(word) == FREE && words.compareAndSet(slot, word, word | FILLING << STATE_SHIFT)
+        return state(word) == FREE && update(slot, word, word | FILLING << STATE_SHIFT)
                 ? word >>> GENERATION_SHIFT
                 : NOT_FREE;
     }
 
     /** Absent to free. */
     void appear(int slot) {
-        change(slot, ABSENT, FREE);
+        changeState(slot, ABSENT, FREE);
     }
 
     /** Free to absent; false when it is not free. */
     boolean tryVanish(int slot) {
-        long word = words.get(slot);
-        return state(word) == FREE && words.compareAndSet(slot, word, word | ABSENT << STATE_SHIFT);
+        long word = get(slot);
+        return state(word) == FREE && update(slot, word, word | ABSENT << STATE_SHIFT);
     }
 
     /** Whether the slot is free. */
     boolean isFree(int slot) {
-        return state(words.get(slot)) == FREE;
+        return state(get(slot)) == FREE;
     }
 
     /** Filling to sealed, with {@code references} held by the caller. */
     public void seal(int slot, int references) {
-        long word = words.get(slot);
-        if (state(word) != FILLING
-                || !words.compareAndSet(slot, word, word(word >>> GENERATION_SHIFT, SEALED, references))) {
+        long word = get(slot);
+        if (state(word) != FILLING || !update(slot, word, word(word >>> GENERATION_SHIFT, SEALED, references))) {
             throw refused(slot, word, "filling");
         }
     }
@@ -175,14 +191,14 @@ public final class BlockStates {
      * @return the generation under which it is free
      */
     public long free(int slot) {
-        long word = words.get(slot);
+        long word = get(slot);
         boolean owned = state(word) == FILLING || state(word) == EVICTING;
         if (owned && (word & HOLDS) == 0) {
             // Before others can see it free: they take it by its word alone.
             clearSoftPin(slot);
         }
         long next = word((word >>> GENERATION_SHIFT) + 1, FREE, 0);
-        if (!owned || (word & HOLDS) != 0 || !words.compareAndSet(slot, word, next)) {
+        if (!owned || (word & HOLDS) != 0 || !update(slot, word, next)) {
             throw refused(slot, word, "filling, or evicting without references");
         }
         return next >>> GENERATION_SHIFT;
@@ -198,30 +214,30 @@ public final class BlockStates {
             clearSoftPin(slot);
         }
         long word = word(generation & GENERATIONS, FILLING, 0);
-        return words.compareAndSet(slot, word, word(generation + 1, vanish ? ABSENT : FREE, 0));
+        return update(slot, word, word(generation + 1, vanish ? ABSENT : FREE, 0));
     }
 
     /** Evicting without references, and the caller's own, to free or absent under the next generation. */
     void freeEvicting(int slot, boolean vanish) {
-        long word = words.get(slot);
+        long word = get(slot);
         long next = word((word >>> GENERATION_SHIFT) + 1, vanish ? ABSENT : FREE, 0);
         clearSoftPin(slot);
-        if (state(word) != EVICTING || (word & HOLDS) != 0 || !words.compareAndSet(slot, word, next)) {
+        if (state(word) != EVICTING || (word & HOLDS) != 0 || !update(slot, word, next)) {
             throw refused(slot, word, "evicting without references");
         }
     }
 
     /** Absent to filling. */
     void appearFilling(int slot) {
-        change(slot, ABSENT, FILLING);
+        changeState(slot, ABSENT, FILLING);
     }
 
     /** Evicting without references, and the caller's own, to filling under the next generation. */
     public void recycle(int slot) {
-        long word = words.get(slot);
+        long word = get(slot);
         if (state(word) != EVICTING
                 || (word & HOLDS) != 0
-                || !words.compareAndSet(slot, word, word((word >>> GENERATION_SHIFT) + 1, FILLING, 0))) {
+                || !update(slot, word, word((word >>> GENERATION_SHIFT) + 1, FILLING, 0))) {
             throw refused(slot, word, "evicting without references");
         }
         clearSoftPin(slot);
@@ -232,11 +248,11 @@ public final class BlockStates {
     /** Adds a reference if the slot is sealed or moving. */
     public boolean lease(int slot) {
         while (true) {
-            long word = words.get(slot);
+            long word = get(slot);
             if ((word & LEASABLE) == 0 || (word & REFERENCES) == REFERENCES) {
                 return false;
             }
-            if (words.compareAndSet(slot, word, word + 1)) {
+            if (update(slot, word, word + 1)) {
                 return true;
             }
         }
@@ -247,7 +263,7 @@ public final class BlockStates {
         // Most often nobody else holds it.
         long word = word(generation, SEALED, 0);
         while (true) {
-            long seen = words.compareAndExchange(slot, word, word + 1);
+            long seen = exchange(slot, word, word + 1);
             if (seen == word) {
                 return true;
             }
@@ -267,11 +283,11 @@ public final class BlockStates {
      */
     public Release release(int slot) {
         while (true) {
-            long word = words.get(slot);
+            long word = get(slot);
             if ((word & REFERENCES) == 0) {
                 throw refused(slot, word, "a reference that is held");
             }
-            if (words.compareAndSet(slot, word, word - 1)) {
+            if (update(slot, word, word - 1)) {
                 return left(word - 1);
             }
         }
@@ -287,7 +303,7 @@ public final class BlockStates {
         // Most often it is the only one.
         long word = word(generation, SEALED, 1);
         while (true) {
-            long seen = words.compareAndExchange(slot, word, word - 1);
+            long seen = exchange(slot, word, word - 1);
             if (seen == word) {
                 return left(word - 1);
             }
@@ -313,11 +329,11 @@ public final class BlockStates {
     /** Adds a hard pin if the slot is sealed; false when it is not, or has {@value #MAX_HARD_PINS} already. */
     public boolean pin(int slot, long generation) {
         while (true) {
-            long word = words.get(slot);
+            long word = get(slot);
             if (state(word) != SEALED || word >>> GENERATION_SHIFT != generation || (word & PINS) == PINS) {
                 return false;
             }
-            if (words.compareAndSet(slot, word, word + ONE_PIN)) {
+            if (update(slot, word, word + ONE_PIN)) {
                 return true;
             }
         }
@@ -330,11 +346,11 @@ public final class BlockStates {
      */
     public void unpin(int slot) {
         while (true) {
-            long word = words.get(slot);
+            long word = get(slot);
             if ((word & PINS) == 0) {
                 throw refused(slot, word, "a hard pin");
             }
-            if (words.compareAndSet(slot, word, word - ONE_PIN)) {
+            if (update(slot, word, word - ONE_PIN)) {
                 return;
             }
         }
@@ -347,7 +363,7 @@ public final class BlockStates {
      */
     public boolean softPin(int slot, long untilNanos) {
         if (references(slot) == 0) {
-            throw refused(slot, words.get(slot), "a reference that is held");
+            throw refused(slot, get(slot), "a reference that is held");
         }
         AtomicLongArray pins = madeSoftPins();
         long until = untilNanos | 1;
@@ -356,7 +372,7 @@ public final class BlockStates {
             now = pins.get(slot);
         }
         // Sealed still: so a move that starts now, and reads the pin after that, sees it.
-        return state(words.get(slot)) == SEALED;
+        return state(get(slot)) == SEALED;
     }
 
     /** Gives a slot that the caller fills the soft pin of the slot that it moves from. */
@@ -378,7 +394,7 @@ public final class BlockStates {
     private synchronized AtomicLongArray madeSoftPins() {
         AtomicLongArray pins = softPins;
         if (pins == null) {
-            pins = new AtomicLongArray(words.length());
+            pins = new AtomicLongArray(words.length);
             softPins = pins;
         }
         return pins;
@@ -396,10 +412,10 @@ public final class BlockStates {
 
     /** Sealed, without references and hard pins, to evicting, whatever its soft pin. */
     public boolean startEviction(int slot) {
-        long word = words.get(slot);
+        long word = get(slot);
         return state(word) == SEALED
                 && (word & HOLDS) == 0
-                && words.compareAndSet(slot, word, word(word >>> GENERATION_SHIFT, EVICTING, 0));
+                && update(slot, word, word(word >>> GENERATION_SHIFT, EVICTING, 0));
     }
 
     /** Sealed, without references and pins at {@code nowNanos}, to evicting. */
@@ -417,22 +433,22 @@ public final class BlockStates {
 
     /** {@link #startEviction(int)} if the slot is of {@code generation} too. */
     boolean startEvictionOf(int slot, long generation) {
-        return words.compareAndSet(slot, word(generation & GENERATIONS, SEALED, 0), word(generation, EVICTING, 0));
+        return update(slot, word(generation & GENERATIONS, SEALED, 0), word(generation, EVICTING, 0));
     }
 
     /** Evicting to sealed: the block stays. Only for who started the eviction. */
     public void cancelEviction(int slot) {
-        change(slot, EVICTING, SEALED);
+        changeState(slot, EVICTING, SEALED);
     }
 
     /** Sealed, without hard pins, to moving; references stay. The caller is the mover. */
     public boolean startMove(int slot, long generation) {
         while (true) {
-            long word = words.get(slot);
+            long word = get(slot);
             if (state(word) != SEALED || word >>> GENERATION_SHIFT != generation || (word & PINS) != 0) {
                 return false;
             }
-            if (words.compareAndSet(slot, word, word & ~STATE | MOVING << STATE_SHIFT)) {
+            if (update(slot, word, word & ~STATE | MOVING << STATE_SHIFT)) {
                 return true;
             }
         }
@@ -440,7 +456,7 @@ public final class BlockStates {
 
     /** Moving to sealed: the move failed, the block stays here. For the mover. */
     public void cancelMove(int slot) {
-        change(slot, MOVING, SEALED);
+        changeState(slot, MOVING, SEALED);
     }
 
     /**
@@ -449,17 +465,17 @@ public final class BlockStates {
      * @return DRAINED when nobody holds the old place: the caller frees it; HELD when the last reader will be told so
      */
     public Release finishMove(int slot) {
-        return left(change(slot, MOVING, EVICTING));
+        return left(changeState(slot, MOVING, EVICTING));
     }
 
-    private long change(int slot, long from, long to) {
+    private long changeState(int slot, long from, long to) {
         while (true) {
-            long word = words.get(slot);
+            long word = get(slot);
             if (state(word) != from) {
                 throw refused(slot, word, NAMES[(int) from]);
             }
             long next = word & ~STATE | to << STATE_SHIFT;
-            if (words.compareAndSet(slot, word, next)) {
+            if (update(slot, word, next)) {
                 return next;
             }
         }
@@ -469,55 +485,55 @@ public final class BlockStates {
 
     /** Slots in all. */
     public int slots() {
-        return words.length();
+        return words.length;
     }
 
     /** Whether the slot holds a sealed block that nobody holds or moves, soft pins aside. */
     boolean isIdle(int slot) {
-        long word = words.get(slot);
+        long word = get(slot);
         return state(word) == SEALED && (word & HOLDS) == 0;
     }
 
     /** Whether the block of {@code generation} is just leaving the slot, or looked at to that end. */
     boolean isEvicting(int slot, long generation) {
-        long word = words.get(slot);
+        long word = get(slot);
         return state(word) == EVICTING && word >>> GENERATION_SHIFT == generation;
     }
 
     /** Whether the slot holds a block that can be leased. */
     public boolean isReadable(int slot) {
-        return (words.get(slot) & LEASABLE) != 0;
+        return (get(slot) & LEASABLE) != 0;
     }
 
     /** Whether the slot holds a block that can be leased, of {@code generation}. */
     public boolean isReadable(int slot, long generation) {
-        long word = words.get(slot);
+        long word = get(slot);
         return (word & LEASABLE) != 0 && word >>> GENERATION_SHIFT == generation;
     }
 
     /** Whether the slot is being filled under {@code generation}. */
     public boolean isFilling(int slot, long generation) {
-        return words.get(slot) == word(generation & GENERATIONS, FILLING, 0);
+        return get(slot) == word(generation & GENERATIONS, FILLING, 0);
     }
 
     /** References held on the slot now. */
     public int references(int slot) {
-        return (int) (words.get(slot) & REFERENCES);
+        return (int) (get(slot) & REFERENCES);
     }
 
     /** Hard pins of the slot now. */
     public int hardPins(int slot) {
-        return (int) ((words.get(slot) & PINS) >>> PIN_SHIFT);
+        return (int) ((get(slot) & PINS) >>> PIN_SHIFT);
     }
 
     /** The slot's generation. */
     public long generation(int slot) {
-        return words.get(slot) >>> GENERATION_SHIFT;
+        return get(slot) >>> GENERATION_SHIFT;
     }
 
     /** State, references and pins in words, for messages. */
     public String describe(int slot) {
-        return describe(words.get(slot));
+        return describe(get(slot));
     }
 
     private static String describe(long word) {

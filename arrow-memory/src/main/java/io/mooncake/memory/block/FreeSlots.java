@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory.block;
 
-import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
@@ -44,19 +46,28 @@ final class FreeSlots {
     private static final int IN_GROUP = GROUP_SLOTS - 1;
     /** Longs from one stripe's memory to the next: two cache lines, as processors fetch them in pairs. */
     private static final int LINE_SHIFT = 4;
-    /** In a stripe's memory, where it looks first, and behind it what it took last: a slot in the lower bits, its generation in those above. */
-    private static final int TAKEN = 1;
+    /**
+     * What a stripe remembers: in the lower bits a slot, above it the slot's generation, and on top whether it took the slot, rather than freed it:
+     * then it looks behind it first.
+     */
+    private static final long TAKEN = 1L << 63;
 
     private static final int SLOT_BITS = 25;
     private static final int SLOT = (1 << SLOT_BITS) - 1;
     private static final long NOWHERE = -1;
 
+    private static final VarHandle TAG = MethodHandles.arrayElementVarHandle(int[].class);
+    private static final VarHandle HINT = MethodHandles.arrayElementVarHandle(long[].class);
+
     private final BlockStates states;
     private final int chunkShift;
     private final int groups;
-    private final AtomicIntegerArray tags;
+    /** Written and read as volatile, but by whoever holds a slot of the chunk, for whom it does not change. */
+    private final int[] tags;
+    /** By chunk, from one of its slots to the next. Written before its tag. */
+    private final int[] steps;
     /** By tag and stripe. Threads of one stripe may write over each other's: what is read is a guess. */
-    private final AtomicLongArray hints;
+    private final long[] hints;
 
     private final AtomicLongArray summary;
 
@@ -70,46 +81,53 @@ final class FreeSlots {
         this.states = states;
         this.chunkShift = chunkShift;
         groups = (states.slots() + IN_GROUP) >>> GROUP_SHIFT;
-        tags = new AtomicIntegerArray(chunks);
-        hints = new AtomicLongArray(((maxTag + 1) * STRIPES) << LINE_SHIFT);
-        for (int at = 0; at < hints.length(); at++) {
-            hints.setPlain(at, NOWHERE);
-        }
+        tags = new int[chunks];
+        steps = new int[chunks];
+        hints = new long[((maxTag + 1) * STRIPES) << LINE_SHIFT];
+        Arrays.fill(hints, NOWHERE);
         summary = new AtomicLongArray((groups + Long.SIZE - 1) / Long.SIZE);
     }
 
     /** Takes a free slot of {@code tag}, now in state filling, or {@link #NONE}. */
     int take(int tag) {
         int line = line(tag);
-        long hint = hints.getOpaque(line);
-        int slot = slot(hint);
-        return hint != NOWHERE && takeOne(slot, hint >>> SLOT_BITS, tag, line) ? slot : search(tag, line);
+        long hint = hint(line);
+        if (hint == NOWHERE) {
+            return search(tag, line);
+        }
+        boolean taken = hint < 0;
+        int slot = taken ? behind(slot(hint)) : slot(hint);
+        return takeOne(slot, taken ? UNKNOWN : generation(hint), tag, line) ? slot : search(tag, line);
     }
 
     /** The generation under which this thread took {@code slot}, if it was the last that it took of {@code tag}; else {@link #UNKNOWN}. A guess. */
     long taken(int tag, int slot) {
-        long taken = hints.getOpaque(line(tag) + TAKEN);
-        return taken != NOWHERE && slot(taken) == slot ? taken >>> SLOT_BITS : UNKNOWN;
+        long hint = hint(line(tag));
+        return hint < 0 && hint != NOWHERE && slot(hint) == slot ? generation(hint) : UNKNOWN;
     }
 
     private boolean takeOne(int slot, long guess, int tag, int line) {
         // By the tag first: a slot of another one, taken for a moment, would be missed by who looks for it.
-        if (tags.get(slot >>> chunkShift) != tag) {
+        if (tag(slot >>> chunkShift) != tag) {
             return false;
         }
         long generation = states.tryFill(slot, guess);
         if (generation == BlockStates.NOT_FREE) {
             return false;
         }
-        if (tags.get(slot >>> chunkShift) != tag) {
+        if (tag(slot >>> chunkShift) != tag) {
             states.free(slot);
             mark(slot >>> GROUP_SHIFT);
             return false;
         }
-        int next = (slot & ~IN_GROUP) | ((slot + 1) & IN_GROUP);
-        hints.setOpaque(line, next < states.slots() ? next : slot & ~IN_GROUP);
-        hints.setOpaque(line + TAKEN, generation << SLOT_BITS | slot);
+        HINT.setOpaque(hints, line, TAKEN | generation << SLOT_BITS | slot);
         return true;
+    }
+
+    /** The next slot of the same group, which may be none. */
+    private int behind(int slot) {
+        int next = (slot & ~IN_GROUP) | ((slot + steps[slot >>> chunkShift]) & IN_GROUP);
+        return next < states.slots() ? next : slot & ~IN_GROUP;
     }
 
     private int takeFrom(int group, int tag, int line) {
@@ -124,7 +142,7 @@ final class FreeSlots {
     }
 
     private int search(int tag, int line) {
-        long hint = hints.getOpaque(line);
+        long hint = hint(line);
         int group = slot(hint) >>> GROUP_SHIFT;
         int slot = hint == NOWHERE || isHintOfOthers(tag, line, group) ? NONE : takeFrom(group, tag, line);
         slot = slot != NONE ? slot : search(tag, line, true);
@@ -135,7 +153,7 @@ final class FreeSlots {
         int group = 0;
         while ((group = nextMarked(group)) < groups) {
             int chunk = (group << GROUP_SHIFT) >>> chunkShift;
-            if (tags.get(chunk) != tag) {
+            if (tag(chunk) != tag) {
                 group = nextChunk(chunk);
                 continue;
             }
@@ -152,14 +170,14 @@ final class FreeSlots {
     }
 
     private int nextChunk(int chunk) {
-        return chunk + 1 == tags.length() ? groups : ((chunk + 1) << chunkShift) >>> GROUP_SHIFT;
+        return chunk + 1 == tags.length ? groups : ((chunk + 1) << chunkShift) >>> GROUP_SHIFT;
     }
 
     private boolean isHintOfOthers(int tag, int line, int group) {
         int first = (tag * STRIPES) << LINE_SHIFT;
         for (int stripe = 0; stripe < STRIPES; stripe++) {
             int at = first + (stripe << LINE_SHIFT);
-            long hint = hints.getOpaque(at);
+            long hint = hint(at);
             if (at != line && hint != NOWHERE && slot(hint) >>> GROUP_SHIFT == group) {
                 return true;
             }
@@ -169,10 +187,10 @@ final class FreeSlots {
 
     /** Notes that a slot was freed, under {@code generation} if that is known. */
     void give(int slot, long generation) {
-        int line = line(tags.getPlain(slot >>> chunkShift));
+        int line = line(tags[slot >>> chunkShift]);
         // A slot of another group was taken by another stripe, or long ago: to go there would be to meet others.
-        if (((hints.getOpaque(line) ^ slot) & SLOT & ~IN_GROUP) == 0) {
-            hints.setOpaque(line, generation << SLOT_BITS | slot);
+        if (((hint(line) ^ slot) & SLOT & ~IN_GROUP) == 0) {
+            HINT.setOpaque(hints, line, generation << SLOT_BITS & ~TAKEN | slot);
         }
         mark(slot >>> GROUP_SHIFT);
     }
@@ -181,25 +199,40 @@ final class FreeSlots {
         return (tag * STRIPES + ((int) Thread.currentThread().getId() & (STRIPES - 1))) << LINE_SHIFT;
     }
 
+    private long hint(int line) {
+        return (long) HINT.getOpaque(hints, line);
+    }
+
     private static int slot(long hint) {
         return (int) hint & SLOT;
+    }
+
+    /** But for the upper bits, which are 0 in the first 2^38 uses of a slot: it is a guess. */
+    private static long generation(long hint) {
+        return (hint & ~TAKEN) >>> SLOT_BITS;
     }
 
     // ----------------------------------------------------------------------------------------------------- chunks
 
     /** The tag of a chunk. */
     int tag(int chunk) {
-        return tags.get(chunk);
+        return (int) TAG.getVolatile(tags, chunk);
     }
 
-    /** Gives a chunk without a tag its tag, and makes its first {@code slots} slots free. */
-    void format(int chunk, int tag, int slots) {
+    /**
+     * Gives a chunk without a tag its tag, and makes {@code slots} of its slots free: the first, and each that is {@code step} behind another.
+     *
+     * @param step a power of two, at most {@value #GROUP_SLOTS}
+     */
+    void format(int chunk, int tag, int slots, int step) {
         int first = chunk << chunkShift;
-        tags.set(chunk, tag);
-        for (int slot = first; slot < first + slots; slot++) {
+        int end = first + slots * step;
+        steps[chunk] = step;
+        TAG.setVolatile(tags, chunk, tag);
+        for (int slot = first; slot < end; slot += step) {
             states.appear(slot);
         }
-        for (int slot = first; slot < first + slots; slot += GROUP_SLOTS) {
+        for (int slot = first; slot < end; slot += GROUP_SLOTS) {
             mark(slot >>> GROUP_SHIFT);
         }
     }
@@ -213,27 +246,29 @@ final class FreeSlots {
      */
     boolean retire(int chunk, int slots) {
         int first = chunk << chunkShift;
-        for (int slot = first; slot < first + slots; slot++) {
+        int step = steps[chunk];
+        int end = first + slots * step;
+        for (int slot = first; slot < end; slot += step) {
             if (!states.isFree(slot)) {
                 return false;
             }
         }
-        for (int slot = first; slot < first + slots; slot++) {
+        for (int slot = first; slot < end; slot += step) {
             if (!states.tryVanish(slot)) {
-                for (int back = first; back < slot; back++) {
+                for (int back = first; back < slot; back += step) {
                     states.appear(back);
                     mark(back >>> GROUP_SHIFT);
                 }
                 return false;
             }
         }
-        tags.set(chunk, NO_TAG);
+        TAG.setVolatile(tags, chunk, NO_TAG);
         return true;
     }
 
     /** Gives a chunk another tag, its slots staying what they are. */
     void retag(int chunk, int tag) {
-        tags.set(chunk, tag);
+        TAG.setVolatile(tags, chunk, tag);
         int first = (chunk << chunkShift) >>> GROUP_SHIFT;
         int end = nextChunk(chunk);
         for (int group = first; group < end; group++) {
@@ -244,7 +279,7 @@ final class FreeSlots {
     /** Free slots of a chunk now; looks at each of them. */
     int freeIn(int chunk) {
         int first = chunk << chunkShift;
-        int end = tags.length() == 1 ? states.slots() : Math.min(first + (1 << chunkShift), states.slots());
+        int end = tags.length == 1 ? states.slots() : Math.min(first + (1 << chunkShift), states.slots());
         int free = 0;
         for (int slot = first; slot < end; slot++) {
             free += states.isFree(slot) ? 1 : 0;

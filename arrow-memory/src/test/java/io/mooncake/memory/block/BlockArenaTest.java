@@ -73,6 +73,28 @@ class BlockArenaTest {
         assertThat(arena.allocate(1)).isNotEqualTo(BlockArena.NONE);
     }
 
+    /** Where a chunk has slots to spare: the words of two blocks are never in one cache line, nor in a pair of lines. */
+    @Test
+    void allocate_largeBlocks_wordsAreFarApartAndAllFit() {
+        int blocks = (int) (BYTES >> 20);
+        TreeMap<Integer, Long> addresses = new TreeMap<>();
+        for (int i = 0; i < blocks; i++) {
+            long token = arena.allocate(1 << 20);
+            assertThat(token).as("block %d", i).isNotEqualTo(BlockArena.NONE);
+            addresses.put(arena.slotOf(token), arena.address(token));
+        }
+        assertThat(arena.allocate(1 << 20)).isEqualTo(BlockArena.NONE);
+        int slot = -16;
+        long address = BASE - (1 << 20);
+        for (int next : addresses.keySet()) {
+            assertThat(next - slot).isGreaterThanOrEqualTo(16);
+            assertThat(addresses.get(next)).isEqualTo(address + (1 << 20));
+            slot = next;
+            address = addresses.get(next);
+        }
+        assertThat(addresses).hasSize(blocks);
+    }
+
     @Test
     void token_afterFree_isRefusedForEverythingAndHarmsNoSuccessor() {
         long first = arena.allocate(5000);
