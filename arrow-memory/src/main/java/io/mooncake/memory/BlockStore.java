@@ -181,6 +181,11 @@ final class BlockStore {
         selective = false;
     }
 
+    /** Ends {@link #admitAll}. */
+    void admitByPolicy() {
+        selective = true;
+    }
+
     /**
      * What a place for block {@code key} is worth to the policy, in whatever tier it is: {@link EvictionPolicy#worth}. Takes the change lock,
      * so not to be called by who holds a lock that a listener of {@code events} takes while it has this one; listeners are called without it.

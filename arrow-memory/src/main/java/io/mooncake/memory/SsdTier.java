@@ -234,14 +234,16 @@ public final class SsdTier implements AutoCloseable {
                 continue;
             }
             List<IncomingBlock> arrived = new ArrayList<>();
+            List<PinnedBlock> there = new ArrayList<>();
             try {
-                MissReason reason = read(wanted(keys, from, end), tenant.name(), deadline, arrived);
+                MissReason reason = read(wanted(keys, from, end, there), tenant.name(), deadline, arrived);
                 match.extendLocally();
                 if (reason != MissReason.NONE || match.wholeBlocks() <= from) {
                     return reason == MissReason.NONE ? MissReason.NOT_CACHED : reason;
                 }
             } finally {
                 arrived.forEach(IncomingBlock::close);
+                there.forEach(PinnedBlock::close);
                 flights.end(first);
             }
         }
@@ -262,16 +264,22 @@ public final class SsdTier implements AutoCloseable {
         return reason;
     }
 
-    /** Those to be read: what memory has already is left out, and what neither has ends it. */
-    private List<BlockKey> wanted(List<BlockKey> keys, int from, int end) {
+    /**
+     * Those to be read: what neither has ends it, and what memory has already is left out.
+     *
+     * @param there gets holds on the latter, which the caller owes a close: they may not go for those that are read
+     */
+    private List<BlockKey> wanted(List<BlockKey> keys, int from, int end, List<PinnedBlock> there) {
         List<BlockKey> wanted = new ArrayList<>();
         for (int i = from; i < end && wanted.size() < BATCH_BLOCKS; i++) {
             BlockKey key = keys.get(i);
-            if (!pool.contains(key)) {
-                if (!contains(key)) {
-                    break;
-                }
+            PinnedBlock pin = pool.pin(key);
+            if (pin != null) {
+                there.add(pin);
+            } else if (contains(key)) {
                 wanted.add(key);
+            } else {
+                break;
             }
         }
         return wanted;
@@ -413,6 +421,7 @@ public final class SsdTier implements AutoCloseable {
         writer.stop();
         ssd.close();
         writer.join(Deadline.ofMillis(JOIN_MILLIS));
+        pool.store().admitByPolicy();
         pool.removeListener(catalog);
         pool.removeListener(writer.backlog);
     }

@@ -280,6 +280,8 @@ final class TierWriter {
         if (state == SsdStatus.State.DISABLED) {
             backlog.clear();
             if (stateBefore != state) {
+                // Memory is the only tier from now on.
+                pool.store().admitByPolicy();
                 catalog.allGone();
             }
         } else {

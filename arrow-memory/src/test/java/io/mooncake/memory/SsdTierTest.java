@@ -21,6 +21,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -283,6 +284,67 @@ final class SsdTierTest {
             try (PrefixLease hit = tier.pool().acquire(lost, Pools.soon())) {
                 assertThat(hit.missReason()).isEqualTo(MissReason.NOT_CACHED);
             }
+        }
+    }
+
+    @Test
+    void extend_memoryHasABlockOfTheMiddle_keepsItForTheMatch() {
+        SplittableRandom random = new SplittableRandom(14);
+        int[] tokens = prompt(random, 3);
+        int[] other = prompt(random, 3);
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 4)) {
+            SsdStore store = new SsdAccess().open(settings(pool, 16).build());
+            try (SsdTier tier = SsdTier.over(pool, store, block -> true, 64, List.of())) {
+                for (int[] stored : List.of(tokens, other)) {
+                    Pools.store(pool, Tenant.DEFAULT, stored);
+                    assertThat(tier.flush(Pools.soon())).isTrue();
+                }
+                // The middle comes up for a peer and takes the place of the first, and the SSD loses it.
+                BlockKey middle = pool.chain(Tenant.DEFAULT, tokens).get(1);
+                tier.pin(List.of(middle), Pools.soon()).forEach(PinnedBlock::close);
+                assertThat(inMemory(pool)).contains(middle).hasSize(4);
+                store.remove(middle);
+                try (PrefixLease held = pool.acquire(Arrays.copyOf(other, 2 * Pools.BLOCK_TOKENS + 1), Pools.soon());
+                        PrefixLease hit = tier.pool().acquire(tokens, Pools.soon())) {
+                    assertThat(held.blockCount()).isEqualTo(2);
+                    // There is room for one more: the first. The third would have to take the middle's.
+                    assertThat(hit.blockCount()).isEqualTo(2);
+                    assertThat(hit.missReason()).isEqualTo(MissReason.NO_MEMORY);
+                    requireBytes(pool, hit, tokens);
+                }
+            }
+        }
+    }
+
+    @Test
+    void store_tierIsOut_isRefusedByThePolicyAgain() {
+        SplittableRandom random = new SplittableRandom(15);
+        AtomicLong clock = new AtomicLong();
+        SsdAccess device = new SsdAccess();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 4, "return-index", clock::get);
+                SsdTier tier = SsdTier.over(
+                        pool, device.open(settings(pool, 64).maxErrors(2).build()), block -> true, 64, List.of())) {
+            int[] lost = prompt(random, 4);
+            Pools.store(pool, Tenant.DEFAULT, lost);
+            assertThat(tier.flush(Pools.soon())).isTrue();
+            int[] talk = prompt(random, 4);
+            for (int i = 0; i < 30; i++) {
+                Pools.store(pool, Tenant.DEFAULT, talk);
+                clock.addAndGet(60_000_000_000L);
+            }
+            Pools.store(pool, Tenant.DEFAULT, prompt(random, 2));
+            assertThat(pool.stats().notAdmitted()).as("with an SSD below").isZero();
+            assertThat(tier.flush(Pools.soon())).isTrue();
+            device.failReads();
+            for (int i = 0; i < 4; i++) {
+                tier.pool().acquire(lost, Pools.soon()).close();
+            }
+            assertThat(tier.statistics().status().state()).isEqualTo(SsdStatus.State.DISABLED);
+            await(() -> tier.statistics().blocks() == 0);
+            Pools.store(pool, Tenant.DEFAULT, talk);
+            pool.acquire(talk, Pools.soon()).close();
+            Pools.store(pool, Tenant.DEFAULT, prompt(random, 2));
+            assertThat(pool.stats().notAdmitted()).as("with memory alone").isPositive();
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory.ssd;
 
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.LongSupplier;
 
@@ -79,5 +80,10 @@ final class IoWatch {
             counted[i] = Math.max(counted[i], limits);
         }
         return count;
+    }
+
+    /** Stalls of the one operation that has had most of them, of those that were under way when it was looked last. Of the watching thread. */
+    long longest() {
+        return Arrays.stream(counted).max().orElse(0);
     }
 }

@@ -336,10 +336,13 @@ final class StoreEngine {
                 }
             }
             int stalled = watch.stalls(settings.stallMillis() * 1_000_000L);
+            // Long stalls of one thread are never many in a minute: what does not come back at all counts by itself.
+            boolean out = watch.longest() >= settings.maxErrors();
             for (int i = 0; i < stalled; i++) {
-                if (health.readFailed()) {
-                    disable("operations stall for more than " + settings.stallMillis() + " ms");
-                }
+                out |= health.readFailed();
+            }
+            if (out) {
+                disable("operations stall for more than " + settings.stallMillis() + " ms");
             }
         }
     }

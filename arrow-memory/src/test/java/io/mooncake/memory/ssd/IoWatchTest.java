@@ -29,8 +29,10 @@ final class IoWatchTest {
         assertThat(look(9_900)).isZero();
         assertThat(look(200)).isEqualTo(1);
         assertThat(look(20_000)).isEqualTo(2);
+        assertThat(watch.longest()).isEqualTo(3);
         watch.end(0);
         assertThat(look(20_000)).isZero();
+        assertThat(watch.longest()).isZero();
     }
 
     @Test

@@ -8,6 +8,8 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.Test;
 
 /** A device that stalls where no record is read or written: in the index, and in the making of a file. */
@@ -75,6 +77,43 @@ final class SsdStallTest {
     @Test
     void put_makingAFileStalls_takesTheStoreOut() throws Exception {
         stall("create", "segment");
+    }
+
+    /** One stall a second is too few a minute, but the operation never comes back. By a clock that runs where the keeper looks. */
+    @Test
+    void load_oneReadNeverEnds_takesTheStoreOut() throws Exception {
+        HookedDisk disk = new HookedDisk(new TestDisk(false));
+        CountDownLatch gate = new CountDownLatch(1);
+        AtomicLong now = new AtomicLong();
+        LongSupplier clock = () -> Thread.currentThread().getName().equals("mooncake-ssd-keeper")
+                ? now.addAndGet(900_000_000L)
+                : now.addAndGet(1_000);
+        SsdSettings settings = Records.settings(Path.of("."), RECORD, 8)
+                .ioThreads(1)
+                .maxErrors(63)
+                .stallMillis(1_000)
+                .build();
+        try (SsdStore store = SsdStore.open(settings, disk, clock, SsdChecks.ALL)) {
+            assertThat(Records.putSynced(store, 0)).isEqualTo(SsdOutcome.SYNCED);
+            disk.hook((what, name, offset) -> {
+                if (what.equals("read")) {
+                    awaitQuietly(gate);
+                }
+            });
+            ByteBuffer memory = Records.memory(RECORD);
+            SsdTicket ticket = new SsdTicket();
+            store.load(Records.key(0), Records.address(memory), ticket);
+            Deadline patience = Records.soon();
+            while (store.status().state() != SsdStatus.State.DISABLED && !patience.expired()) {
+                Thread.sleep(10);
+            }
+            assertThat(store.status().reason()).contains("stall");
+            gate.countDown();
+            assertThat(ticket.await(Records.soon())).isNotEqualTo(SsdOutcome.PENDING);
+            memory.get(0);
+        } finally {
+            gate.countDown();
+        }
     }
 
     private static void awaitQuietly(CountDownLatch latch) {
