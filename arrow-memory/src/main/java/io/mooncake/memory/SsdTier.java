@@ -83,7 +83,7 @@ public final class SsdTier implements AutoCloseable {
         this.pool = pool;
         this.ssd = ssd;
         TierWriter[] made = new TierWriter[1];
-        catalog = new TierCatalog(key -> made[0].offer(key), listeners);
+        catalog = new TierCatalog(key -> made[0].offer(key), listeners, pool.store()::worth, pool.store().nanoClock);
         writer = new TierWriter(pool, ssd, catalog, admission, queueBlocks);
         made[0] = writer;
         reader = new TierReader(pool, ssd, catalog);

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,28 +17,36 @@ import org.jspecify.annotations.Nullable;
  * <p>A block is <i>held</i> while either has it: listeners hear that it is stored when the first gets it, and that it is removed when the
  * last has lost it. What memory has is what its events said, in their order, so the two never disagree for longer than an event waits.
  *
- * <p>The SSD's blocks have an order of use: first those that memory does not have, by when it lost them; then those that it has as well, which
- * are in use and would be lost with the next eviction. From the first of them the way goes down to a block without descendants on the
- * SSD: so a chain gets shorter from its end, and never gets a hole.
+ * <p>What leaves the SSD is what its policy says is worth least, as {@link TierLeaves} finds it, of the blocks that memory does not have and that
+ * nothing on the SSD follows: so a chain gets shorter from its end, and never gets a hole. Blocks of one worth go by the time at which memory lost
+ * them. Those that memory has as well, which are in use, go last. A block worth less than the one that would go for it is not written.
  *
- * <p>Threading: safe for all threads, one lock for a few instructions; listeners are called outside of it, in order.
+ * <p>Threading: safe for all threads, one lock for a few instructions, or for one decision; listeners are called outside of it, in order.
  */
 final class TierCatalog implements BlockListener {
-    private static final class Entry {
+    private static final class Entry extends TierLeaves.Leaf {
         final StoredBlock block;
         boolean inMemory;
         boolean onSsd;
+        /** Whether it was not worth a place on the SSD. */
+        boolean refused;
 
         Entry(StoredBlock block) {
             this.block = block;
         }
+
+        @Override
+        BlockKey key() {
+            return block.key();
+        }
     }
 
     /** Bytes of the Java heap that a block takes here, without its tokens: objects, and the cells of three maps. */
-    static final int HEAP_BYTES = 400;
+    static final int HEAP_BYTES = 420;
 
     private final BlockEvents events = new BlockEvents();
     private final Consumer<BlockKey> unwritten;
+    private final LongSupplier nanoClock;
 
     // Guarded by this.
     private final Map<BlockKey, Entry> entries = new HashMap<>();
@@ -47,15 +56,25 @@ final class TierCatalog implements BlockListener {
     private final LinkedHashMap<BlockKey, Entry> warm = new LinkedHashMap<>();
     /** Blocks on the SSD by the block before them. */
     private final Map<BlockKey, List<BlockKey>> children = new HashMap<>();
+    /** Those of {@code cold} that have none. */
+    private final TierLeaves leaves;
 
     private long lost;
 
     /**
      * @param unwritten told of each block that memory gets and the SSD does not have; must be quick
      * @param listeners hear what is held
+     * @param worth of blocks; asked under the catalogue's lock
+     * @param nanoClock by which {@code worth} counts
      */
-    TierCatalog(Consumer<BlockKey> unwritten, List<BlockListener> listeners) {
+    TierCatalog(
+            Consumer<BlockKey> unwritten,
+            List<BlockListener> listeners,
+            TierLeaves.Worth worth,
+            LongSupplier nanoClock) {
         this.unwritten = unwritten;
+        this.nanoClock = nanoClock;
+        leaves = new TierLeaves(worth);
         listeners.forEach(events::add);
     }
 
@@ -73,6 +92,7 @@ final class TierCatalog implements BlockListener {
             toWrite = !entry.onSsd;
             if (cold.remove(block.key()) != null) {
                 warm.put(block.key(), entry);
+                place(entry);
             }
         }
         events.drain();
@@ -87,10 +107,12 @@ final class TierCatalog implements BlockListener {
             Entry entry = entries.get(key);
             if (entry != null && entry.onSsd) {
                 entry.inMemory = false;
+                entry.lastUseNanos = nanoClock.getAsLong();
                 warm.remove(key);
                 cold.put(key, entry);
+                place(entry);
             } else if (entry != null) {
-                lost++;
+                lost += entry.refused ? 0 : 1;
                 drop(key, entry);
             }
         }
@@ -116,9 +138,13 @@ final class TierCatalog implements BlockListener {
             }
             if (!entry.onSsd) {
                 entry.onSsd = true;
+                entry.refused = false;
+                entry.lastUseNanos = nanoClock.getAsLong();
                 (entry.inMemory ? warm : cold).put(block.key(), entry);
                 children.computeIfAbsent(block.parent(), parent -> new ArrayList<>(1))
                         .add(block.key());
+                place(entry);
+                place(entries.get(block.parent()));
             }
         }
         events.drain();
@@ -160,9 +186,36 @@ final class TierCatalog implements BlockListener {
                 children.remove(entry.block.parent());
             }
         }
+        place(entry);
+        place(entries.get(entry.block.parent()));
         if (!entry.inMemory) {
             drop(key, entry);
         }
+    }
+
+    /** Puts a block among the leaves or takes it out, by what it is now. */
+    private void place(@Nullable Entry entry) {
+        if (entry != null) {
+            leaves.set(entry, entry.onSsd && !entry.inMemory && !children.containsKey(entry.key()));
+        }
+    }
+
+    /**
+     * Whether {@code block} of memory is worth the place of the one that would go for it, and what it follows has one or may get one: of a chain
+     * whose beginning was refused the rest would be of no use.
+     */
+    synchronized boolean admits(StoredBlock block) {
+        Entry entry = entries.get(block.key());
+        Entry parent = entries.get(block.parent());
+        Entry victim = victim();
+        boolean worthIt = victim == null
+                || !leaves.has(victim)
+                || leaves.worth(block.key(), nanoClock.getAsLong()) >= TierLeaves.lastWorth(victim);
+        boolean refused = !worthIt || block.depth() > 0 && (parent == null || parent.refused);
+        if (entry != null) {
+            entry.refused = refused;
+        }
+        return !refused;
     }
 
     /** The block that may leave the SSD, taken out of what it has; null when it has none. */
@@ -170,21 +223,34 @@ final class TierCatalog implements BlockListener {
     BlockKey takeVictim() {
         BlockKey key;
         synchronized (this) {
-            Map<BlockKey, Entry> from = cold.isEmpty() ? warm : cold;
-            if (from.isEmpty()) {
+            Entry victim = victim();
+            if (victim == null) {
                 return null;
             }
-            key = from.keySet().iterator().next();
-            for (List<BlockKey> next = children.get(key); next != null; next = children.get(key)) {
-                key = next.get(next.size() - 1);
-            }
-            Entry entry = entries.get(key);
-            if (entry != null) {
-                forget(key, entry);
-            }
+            key = victim.key();
+            forget(key, victim);
         }
         events.drain();
         return key;
+    }
+
+    private @Nullable Entry victim() {
+        Entry oldest = oldest();
+        Entry least = (Entry) leaves.least(oldest);
+        return least == null ? oldest : least;
+    }
+
+    /** Of those that memory does not have the one that it lost first, else any; and of that the end of its chain. */
+    private @Nullable Entry oldest() {
+        Map<BlockKey, Entry> from = cold.isEmpty() ? warm : cold;
+        if (from.isEmpty()) {
+            return null;
+        }
+        BlockKey key = from.keySet().iterator().next();
+        for (List<BlockKey> next = children.get(key); next != null; next = children.get(key)) {
+            key = next.get(next.size() - 1);
+        }
+        return entries.get(key);
     }
 
     // --------------------------------------------------------------------------------------------------- both

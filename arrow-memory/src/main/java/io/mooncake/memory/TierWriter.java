@@ -215,7 +215,7 @@ final class TierWriter {
 
     private boolean write(int slot, SsdTicket ticket) {
         StoredBlock block = pool.store().describe(slot);
-        if (!admission.test(block)) {
+        if (!admission.test(block) || ssd.taken() > mostTaken(ssd.slotsNow()) && !catalog.admits(block)) {
             return true;
         }
         makeRoom(ssd.slots());

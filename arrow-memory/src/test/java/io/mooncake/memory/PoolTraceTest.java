@@ -30,11 +30,11 @@ class PoolTraceTest {
             "\"timestamp\": *(\\d+).*\"input_length\": *(\\d+).*\"output_length\": *(\\d+).*\"hash_ids\": *\\[([^\\]]*)]");
     private static final int TRACE_BLOCK_TOKENS = 512;
 
-    private record Line(long millis, int outputTokens, int[] tokens) {}
+    record Line(long millis, int outputTokens, int[] tokens) {}
 
-    private static List<Line> trace(long most) throws IOException {
+    static List<Line> trace(String name, long most) throws IOException {
         String data = System.getenv("MOONCAKE_TEST_DATA");
-        Path file = data == null ? Path.of("") : Path.of(data, "traces", "mooncake_conversation_trace.jsonl");
+        Path file = data == null ? Path.of("") : Path.of(data, "traces", name);
         assumeTrue(
                 Files.isRegularFile(file),
                 "MOONCAKE_TEST_DATA: " + data + " (expected: a folder with traces/" + file.getFileName() + ")");
@@ -85,7 +85,7 @@ class PoolTraceTest {
         return hits;
     }
 
-    private static double share(List<Line> lines, int[] hits, int from) {
+    static double share(List<Line> lines, int[] hits, int from) {
         long asked = 0;
         long hit = 0;
         for (int i = from; i < hits.length; i++) {
@@ -97,7 +97,7 @@ class PoolTraceTest {
 
     @Test
     void replay_conversations_returnIndexFindsMoreThanLru() throws IOException {
-        List<Line> lines = trace(Seeds.count(2_000, 1_000_000));
+        List<Line> lines = trace("mooncake_conversation_trace.jsonl", Seeds.count(2_000, 1_000_000));
         for (int blocks : Seeds.count(0, 1) == 0 ? new int[] {1_000} : new int[] {1_000, 5_000, 10_000}) {
             List<Double> found = new ArrayList<>();
             for (String policy : Arrays.asList("lru", "return-index")) {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/** Which block leaves the SSD, and which one is not written to it, by what they are worth. */
+final class TierCatalogTest {
+    private static final BlockKey ROOT = new BlockKey(0, 0, 0, 0);
+
+    private final Map<BlockKey, Double> worths = new HashMap<>();
+    private long now;
+    private final TierCatalog catalog =
+            new TierCatalog(key -> {}, List.of(), (key, lastUse) -> worths.getOrDefault(key, 0.0), () -> ++now);
+
+    private static StoredBlock block(long number, BlockKey parent, int depth) {
+        return new StoredBlock(new BlockKey(number, 1, 2, 3), parent, depth, new int[0], number, "");
+    }
+
+    /** A chain that only the SSD has; its end was lost by memory first, as memory loses them. */
+    private List<StoredBlock> chain(long first, int length, double worth) {
+        List<StoredBlock> chain = new ArrayList<>();
+        BlockKey parent = ROOT;
+        for (int i = 0; i < length; i++) {
+            StoredBlock block = block(first + i, parent, i);
+            worths.put(block.key(), worth);
+            catalog.onStored(block);
+            catalog.written(block, () -> true);
+            chain.add(block);
+            parent = block.key();
+        }
+        for (int i = length - 1; i >= 0; i--) {
+            catalog.onRemoved(chain.get(i).key(), 0);
+        }
+        return chain;
+    }
+
+    @Test
+    void takeVictim_chainOfLeastWorth_getsShorterFromItsEnd() {
+        List<StoredBlock> old = chain(100, 3, 2.0);
+        List<StoredBlock> poor = chain(200, 3, 1.0);
+        List<StoredBlock> young = chain(300, 3, 3.0);
+        for (int i = 2; i >= 0; i--) {
+            assertThat(catalog.takeVictim()).isEqualTo(poor.get(i).key());
+        }
+        worths.put(young.get(2).key(), 0.5);
+        assertThat(catalog.takeVictim())
+                .as("worth less by now")
+                .isEqualTo(young.get(2).key());
+        assertThat(catalog.takeVictim()).isEqualTo(old.get(2).key());
+    }
+
+    @Test
+    void takeVictim_allOfOneWorth_goesByTime() {
+        List<StoredBlock> old = chain(100, 3, 1.0);
+        List<StoredBlock> young = chain(200, 3, 1.0);
+        List<BlockKey> gone = new ArrayList<>();
+        for (BlockKey key = catalog.takeVictim(); key != null; key = catalog.takeVictim()) {
+            gone.add(key);
+        }
+        assertThat(gone)
+                .containsExactly(
+                        old.get(2).key(),
+                        old.get(1).key(),
+                        old.get(0).key(),
+                        young.get(2).key(),
+                        young.get(1).key(),
+                        young.get(0).key());
+    }
+
+    @Test
+    void takeVictim_worthLessButInMemoryToo_stays() {
+        List<StoredBlock> chain = chain(100, 2, 2.0);
+        StoredBlock both = block(200, ROOT, 0);
+        worths.put(both.key(), 1.0);
+        catalog.onStored(both);
+        catalog.written(both, () -> true);
+        assertThat(catalog.takeVictim()).isEqualTo(chain.get(1).key());
+        assertThat(catalog.takeVictim()).isEqualTo(chain.get(0).key());
+        assertThat(catalog.takeVictim()).as("nothing else is left").isEqualTo(both.key());
+        assertThat(catalog.takeVictim()).isNull();
+    }
+
+    @Test
+    void admits_blockWorthLessThanTheOneThatWouldGo_isRefusedWithWhatFollows() {
+        chain(100, 2, 2.0);
+        StoredBlock poor = block(200, ROOT, 0);
+        StoredBlock next = block(201, poor.key(), 1);
+        StoredBlock rich = block(300, ROOT, 0);
+        worths.put(poor.key(), 1.0);
+        worths.put(next.key(), 9.0);
+        worths.put(rich.key(), 2.0);
+        for (StoredBlock block : List.of(poor, next, rich)) {
+            catalog.onStored(block);
+        }
+        assertThat(catalog.admits(poor)).isFalse();
+        assertThat(catalog.admits(next)).isFalse();
+        assertThat(catalog.admits(rich)).isTrue();
+        catalog.onRemoved(next.key(), 0);
+        catalog.onRemoved(poor.key(), 0);
+        assertThat(catalog.lost()).as("nothing that should have been written").isZero();
+    }
+
+    @Test
+    void takeVictim_randomChains_takesLittleOfWorthAndLeavesNoHole() {
+        SplittableRandom random = Seeds.random("victims");
+        Map<BlockKey, StoredBlock> there = new HashMap<>();
+        Map<BlockKey, Double> last = new HashMap<>();
+        for (int i = 0; i < 60; i++) {
+            // One worth a chain, which has a branch sometimes.
+            List<StoredBlock> chain = chain(1_000L * i + 1, 1 + random.nextInt(20), random.nextDouble());
+            chain.forEach(block -> there.put(block.key(), block));
+            StoredBlock tail = chain.get(chain.size() - 1);
+            StoredBlock branch = block(1_000L * i + 500, tail.parent(), tail.depth());
+            worths.put(branch.key(), worths.get(tail.key()));
+            catalog.written(branch, () -> true);
+            there.put(branch.key(), branch);
+        }
+        int blocks = there.size();
+        while (there.size() > blocks / 2) {
+            BlockKey gone = catalog.takeVictim();
+            there.remove(gone);
+            last.put(gone, worths.get(gone));
+            Set<BlockKey> parents = new HashSet<>();
+            there.values().forEach(block -> parents.add(block.parent()));
+            assertThat(parents).doesNotContain(gone);
+        }
+        assertThat(catalog.ssdBlocks()).isEqualTo(there.size());
+        double stay = there.keySet().stream().mapToDouble(worths::get).average().orElse(0);
+        double gone =
+                last.values().stream().mapToDouble(worth -> worth).average().orElse(1);
+        // 0.75 and 0.25 if all were looked at.
+        assertThat(stay).isGreaterThan(0.65);
+        assertThat(gone).isLessThan(0.35);
+    }
+}
