@@ -160,6 +160,8 @@ final class TierWriter {
         if (!ssd.takesWrites()) {
             return false;
         }
+        // What had to go for want of room is written again without waiting for somebody to store more.
+        ssd.retryRoom();
         pending.incrementAndGet();
         boolean first = true;
         BlockKey key = backlog.pollDue();

@@ -89,9 +89,21 @@ final class SegmentFiles implements AutoCloseable {
 
     /** Makes one more file unless slots are free; false when none can be made now. */
     synchronized boolean grow() {
-        if (table.freeCount() > 0) {
-            return true;
+        return table.freeCount() > 0 || make();
+    }
+
+    /** Makes the file that was refused, if it is time to try again. */
+    void retry() {
+        if (!noRoom.isEmpty()) {
+            synchronized (this) {
+                if (refused) {
+                    make();
+                }
+            }
         }
+    }
+
+    private boolean make() {
         if (made == files.length() || (refused && nanoClock.getAsLong() - retryAtNanos < 0)) {
             return false;
         }

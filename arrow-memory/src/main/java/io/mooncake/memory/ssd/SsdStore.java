@@ -305,6 +305,14 @@ public final class SsdStore implements AutoCloseable {
         return segments.noRoom().isEmpty() ? settings.slots() : table.opened();
     }
 
+    /**
+     * Looks whether there is room by now, where the device had none when it was asked last; a put does the same once no slot is free. Waits for
+     * the device.
+     */
+    public void retryRoom() {
+        segments.retry();
+    }
+
     /** Records that are there or being written; not those removed whose slots are not free yet. */
     public int taken() {
         return table.taken();

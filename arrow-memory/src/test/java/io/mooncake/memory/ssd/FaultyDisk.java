@@ -43,6 +43,7 @@ final class FaultyDisk extends ForwardingDevice {
     private volatile CountDownLatch gate = new CountDownLatch(0);
     private volatile CountDownLatch held = new CountDownLatch(1);
     private volatile boolean dead;
+    private volatile String why = "injected";
     private volatile boolean full;
     private volatile String kind = "segment";
     /** By file and offset: what lay there before the last write. */
@@ -77,6 +78,7 @@ final class FaultyDisk extends ForwardingDevice {
         left.clear();
         dead = false;
         full = false;
+        full = false;
     }
 
     synchronized FaultyDisk with(SplittableRandom randomness, int record, long stall) {
@@ -107,6 +109,12 @@ final class FaultyDisk extends ForwardingDevice {
     /** All writes and syncs, of all files, fail from now on. */
     void die() {
         dead = true;
+    }
+
+    /** What its failures say from now on. */
+    FaultyDisk saying(String reason) {
+        why = reason;
+        return this;
     }
 
     /** No file can be made from now on. */
@@ -142,7 +150,7 @@ final class FaultyDisk extends ForwardingDevice {
     @Override
     public SsdFile create(String name, long bytes) throws IOException {
         if (dead || full) {
-            throw new IOException("injected: no file can be made");
+            throw new IOException(why + ": no file can be made");
         }
         return new OpenFile(name, device.create(name, bytes));
     }
@@ -214,7 +222,7 @@ final class FaultyDisk extends ForwardingDevice {
         public int write(ByteBuffer from, long offset) throws IOException {
             pass();
             if (dead || strikes(name, Fault.WRITE_ERROR)) {
-                throw new IOException("injected write error");
+                throw new IOException(why + ": write error");
             }
             keep(from, offset);
             if (strikes(name, Fault.LOST_WRITE)) {
@@ -235,7 +243,7 @@ final class FaultyDisk extends ForwardingDevice {
         @Override
         public void sync() throws IOException {
             if (dead || strikes(name, Fault.SYNC_ERROR)) {
-                throw new IOException("injected sync error");
+                throw new IOException(why + ": sync error");
             }
             file.sync();
         }

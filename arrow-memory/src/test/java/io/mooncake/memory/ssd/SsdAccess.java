@@ -67,4 +67,19 @@ public final class SsdAccess {
         disk.noFaults();
         disk.of("segment");
     }
+
+    /** No file can be made from now on, as where a quota is used up; those that are there can be written. */
+    public void quotaExceeded() {
+        disk.saying("Disk quota exceeded").fillUp();
+    }
+
+    /** Nothing can be written or made from now on; reads work. */
+    public void readOnly() {
+        disk.saying("Read-only file system").die();
+    }
+
+    /** Everything works again. */
+    public void works() {
+        disk.noFaults();
+    }
 }

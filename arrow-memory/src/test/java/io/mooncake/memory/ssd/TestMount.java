@@ -29,7 +29,7 @@ public final class TestMount implements AutoCloseable {
     }
 
     /** A file system of its own in the file {@code image}, made anew there when {@code bytes} is not 0. */
-    static TestMount ofImage(Path image, long bytes, Path folder) throws IOException {
+    public static TestMount ofImage(Path image, long bytes, Path folder) throws IOException {
         if (bytes > 0) {
             try (RandomAccessFile file = new RandomAccessFile(image.toFile(), "rw")) {
                 file.setLength(bytes);
@@ -60,6 +60,28 @@ public final class TestMount implements AutoCloseable {
         if (said != null) {
             throw new AssertionError("remount " + options + ": " + said);
         }
+    }
+
+    /** Makes an ext4 of {@link #ofImage} read-only while its files are open, as an error of the device's does. */
+    public void fail() throws IOException {
+        remount("errors=remount-ro");
+        for (String line : Files.readAllLines(Path.of("/proc/self/mounts"))) {
+            String[] fields = line.split(" ", 3);
+            if (fields[1].equals(folder.toString())) {
+                Path trigger = Path.of(
+                        "/sys/fs/ext4", String.valueOf(Path.of(fields[0]).getFileName()), "trigger_fs_error");
+                if (!Files.isWritable(trigger)) {
+                    abort("SKIPPED: NO FILE SYSTEM THAT BECOMES READ-ONLY WAS TESTED. " + trigger + " is needed");
+                }
+                Files.writeString(trigger, "1");
+            }
+        }
+    }
+
+    /** Repairs the file system in {@code image}, which is not mounted. */
+    public static void repair(Path image) {
+        // 0: nothing to do, 1: it was; what it says of either is not looked at.
+        run("e2fsck", "-y", image.toString());
     }
 
     /** Null when it worked, else what it said. */
