@@ -42,6 +42,20 @@ public final class SsdBench implements Bench {
     private static final String FIO_THREADS = "fio threads";
     private static final String IDENTITY = "0123456789abcdef".repeat(4);
 
+    private final int askedRecords;
+    private final int indexBlocks;
+
+    /** As large as the figures are asked for. */
+    public SsdBench() {
+        this(0, INDEX_BLOCKS);
+    }
+
+    /** A small one, to see whether it works. */
+    SsdBench(int records, int indexBlocks) {
+        askedRecords = records;
+        this.indexBlocks = indexBlocks;
+    }
+
     @Override
     public String name() {
         return "ssd";
@@ -93,7 +107,7 @@ public final class SsdBench implements Bench {
     @Override
     public BenchmarkReport run(Settings asked, Terminal terminal) throws IOException {
         int rounds = asked.runs() > 0 ? asked.runs() : asked.quick() ? 5 : 7;
-        int records = asked.quick() ? 128 : 256;
+        int records = askedRecords > 0 ? askedRecords : asked.quick() ? 128 : 256;
         FioProgram fio = FioProgram.find();
         if (fio.missing()) {
             terminal.line("WITHOUT fio, the reference: no program of that name");
@@ -106,7 +120,7 @@ public final class SsdBench implements Bench {
         try {
             direct = blocks(folder, fio, rounds, records, results, terminal);
             recovery(folder, asked.quick() ? 3 : 5, results, terminal);
-            announcement(folder, asked.quick() ? INDEX_BLOCKS / 10 : INDEX_BLOCKS, results, terminal);
+            announcement(folder, asked.quick() ? indexBlocks / 10 : indexBlocks, results, terminal);
         } finally {
             delete(folder);
         }
@@ -215,17 +229,16 @@ public final class SsdBench implements Bench {
                 other.max()));
     }
 
-    private static void recovery(Path folder, int runs, List<BenchmarkResult> results, Terminal terminal)
-            throws IOException {
+    private void recovery(Path folder, int runs, List<BenchmarkResult> results, Terminal terminal) throws IOException {
         delete(folder);
         Files.createDirectories(folder);
         SsdSettings settings = SsdSettings.builder(
-                        folder, "bench", IDENTITY, INDEX_BLOCK_BYTES, (long) INDEX_BLOCKS * INDEX_BLOCK_BYTES)
+                        folder, "bench", IDENTITY, INDEX_BLOCK_BYTES, (long) indexBlocks * INDEX_BLOCK_BYTES)
                 .scrubBytesPerSecond(0)
                 .build();
-        terminal.progress("recovery", 0, runs, "writing " + INDEX_BLOCKS + " blocks");
+        terminal.progress("recovery", 0, runs, "writing " + indexBlocks + " blocks");
         try (SsdStore store = SsdStore.open(settings);
-                StoreRuns blocks = new StoreRuns(store, INDEX_BLOCKS, 16)) {
+                StoreRuns blocks = new StoreRuns(store, indexBlocks, 16)) {
             blocks.write(0);
             blocks.flush();
         }
@@ -242,14 +255,17 @@ public final class SsdBench implements Bench {
             long start = System.nanoTime();
             try (SsdStore store = SsdStore.open(settings)) {
                 millis.add((System.nanoTime() - start) / 1e6);
-                if (store.statistics().records() != INDEX_BLOCKS - 1) {
+                if (store.statistics().records() != indexBlocks - 1) {
                     throw new IOException(
-                            "records: " + store.statistics().records() + " (expected: " + (INDEX_BLOCKS - 1) + ")");
+                            "records: " + store.statistics().records() + " (expected: " + (indexBlocks - 1) + ")");
                 }
             }
         }
         results.add(BenchmarkResult.of(
-                "recovery of an index of 200,000 blocks", Samples.of(millis), "ms", Target.atMost(2_000)));
+                String.format(Locale.ROOT, "recovery of an index of %,d blocks", indexBlocks),
+                Samples.of(millis),
+                "ms",
+                Target.atMost(2_000)));
     }
 
     /** Beside the index the header of each block is read, one read a block. */
