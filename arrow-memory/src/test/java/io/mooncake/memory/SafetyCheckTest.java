@@ -8,8 +8,11 @@ import static io.mooncake.memory.Pools.store;
 import static io.mooncake.memory.Pools.tokens;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.mooncake.memory.block.ChainKeysTest;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
@@ -140,29 +143,31 @@ class SafetyCheckTest {
         }
     }
 
-    /** T25: one identity field flipped is another pool with other names, so nothing is shared. */
+    /** T25: any one identity field flipped is another pool with other names, so nothing is shared, and neither takes the other's blocks. */
     @Test
-    void pin_identityDiffers_misses() {
-        int[] prompt = tokens(random, BLOCK_TOKENS + 1);
-        KvIdentity plain = identity(ReuseMode.EXACT);
-        KvIdentity adapted = new KvIdentity(
-                plain.modelDigest(),
-                plain.tokenizerDigest(),
-                "ef".repeat(32),
-                plain.engineLayout(),
-                plain.rope(),
-                plain.mode(),
-                plain.dataType(),
-                plain.layers(),
-                plain.kvHeads(),
-                plain.headSize(),
-                plain.blockTokens(),
-                plain.tensorParallelSize(),
-                plain.tensorParallelRank());
-        try (LocalKvPool pool = pool(plain, 2);
-                LocalKvPool other = pool(adapted, 2)) {
-            store(pool, Tenant.DEFAULT, prompt);
-            assertThat(pool.pin(other.chain(Tenant.DEFAULT, prompt).get(0))).isNull();
+    void pin_anyIdentityFieldDiffers_misses() {
+        List<KvIdentity> identities = ChainKeysTest.flipped();
+        KvIdentity plain = identities.get(0);
+        int[] prompt = tokens(random, plain.blockTokens() + 1);
+        try (LocalKvPool pool = pool(plain, 2)) {
+            assertThat(store(pool, Tenant.DEFAULT, prompt)).isEqualTo(1);
+            BlockKey own = pool.chain(Tenant.DEFAULT, prompt).get(0);
+            Set<BlockKey> roots = new HashSet<>(Set.of(pool.root(Tenant.DEFAULT)));
+            for (KvIdentity flipped : identities.subList(1, identities.size())) {
+                try (LocalKvPool other = pool(flipped, 2)) {
+                    BlockKey key = other.chain(Tenant.DEFAULT, prompt).get(0);
+                    assertThat(pool.pin(key)).as("%s", flipped).isNull();
+                    assertThat(store(other, Tenant.DEFAULT, prompt)).isPositive();
+                    assertThat(other.pin(own)).as("%s", flipped).isNull();
+                    assertThat(roots.add(other.root(Tenant.DEFAULT)))
+                            .as("%s", flipped)
+                            .isTrue();
+                }
+            }
+            assertThat(roots).hasSize(14);
+            PinnedBlock still = pool.pin(own);
+            assertThat(still).isNotNull();
+            still.close();
         }
     }
 }

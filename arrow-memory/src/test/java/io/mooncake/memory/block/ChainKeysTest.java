@@ -3,6 +3,7 @@ package io.mooncake.memory.block;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.base.MooncakeException;
@@ -20,6 +21,12 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
+import java.nio.file.Files;
+import java.util.stream.Stream;
+import java.util.regex.Pattern;
+import java.util.regex.Matcher;
+import java.util.TreeMap;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -27,7 +34,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-class ChainKeysTest {
+/** Also the identities that other tests flip. */
+public class ChainKeysTest {
+    private static final Path JDKS = Path.of("/usr/lib/jvm");
+    private static final Pattern JDK_VERSION = Pattern.compile("(?m)^JAVA_VERSION=\"(\\d+)");
     private static final String A64 = "ab".repeat(32);
     private static final String C64 = "cd".repeat(32);
     private static final KvIdentity PLAIN = new KvIdentity(
@@ -168,7 +178,7 @@ class ChainKeysTest {
     }
 
     /** The plain identity, and it with each of its 13 fields changed. */
-    static List<KvIdentity> flipped() {
+    public static List<KvIdentity> flipped() {
         KvIdentity p = PLAIN;
         List<KvIdentity> all = new ArrayList<>();
         for (int field = -1; field < 13; field++) {
@@ -218,21 +228,65 @@ class ChainKeysTest {
 
     @Test
     void keys_otherJvmLocaleAndEncoding_areTheSame() throws Exception {
+        Path java = Path.of(System.getProperty("java.home"), "bin", "java");
         String here = KeyTuples.digest();
-        List<List<String>> settings = List.of(
-                List.of("-Duser.language=tr", "-Duser.country=TR", "-Dfile.encoding=UTF-16", "-XX:TieredStopAtLevel=1"),
-                List.of("-Duser.language=ar", "-Duser.country=SA", "-Dfile.encoding=ISO-8859-1", "-XX:+UseSerialGC"));
-        for (List<String> flags : settings) {
-            List<String> command = new ArrayList<>();
-            command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-            command.addAll(flags);
-            command.addAll(
-                    List.of("-Xmx256m", "-cp", System.getProperty("java.class.path"), KeyTuples.class.getName()));
-            Process process =
-                    new ProcessBuilder(command).redirectErrorStream(true).start();
-            String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
-            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
-            assertThat(text.replace("\0", "")).as(flags.toString()).contains(here);
+        assertThat(digest(
+                        java,
+                        "-Duser.language=tr",
+                        "-Duser.country=TR",
+                        "-Dfile.encoding=UTF-16",
+                        "-XX:TieredStopAtLevel=1"))
+                .contains(here);
+        assertThat(digest(
+                        java,
+                        "-Duser.language=ar",
+                        "-Duser.country=SA",
+                        "-Dfile.encoding=ISO-8859-1",
+                        "-XX:+UseSerialGC"))
+                .contains(here);
+    }
+
+    @Test
+    void keys_otherJdk_areTheSame() throws Exception {
+        List<Path> others = otherJdks();
+        if (others.isEmpty()) {
+            System.out.println("SKIPPED: KEYS OF NO OTHER JDK WERE COMPARED. None of another version below " + JDKS);
         }
+        assumeFalse(others.isEmpty(), "SKIPPED: KEYS OF NO OTHER JDK WERE COMPARED. " + JDKS);
+        String here = KeyTuples.digest();
+        for (Path java : others) {
+            System.out.println("keys of " + java);
+            assertThat(digest(java)).as("%s", java).contains(here);
+        }
+    }
+
+    /** Programs of another feature version, 17 or later: what this was compiled for. */
+    private static List<Path> otherJdks() throws IOException {
+        Map<Integer, Path> byVersion = new TreeMap<>();
+        if (Files.isDirectory(JDKS)) {
+            try (Stream<Path> homes = Files.list(JDKS)) {
+                for (Path home : homes.filter(path -> Files.isRegularFile(path.resolve("release")))
+                        .toList()) {
+                    Matcher version = JDK_VERSION.matcher(Files.readString(home.resolve("release")));
+                    Path java = home.resolve("bin").resolve("java");
+                    if (version.find() && Files.isExecutable(java)) {
+                        byVersion.put(Integer.parseInt(version.group(1)), java);
+                    }
+                }
+            }
+        }
+        byVersion.keySet().removeIf(version -> version < 17 || version == Runtime.version().feature());
+        return List.copyOf(byVersion.values());
+    }
+
+    /** What that program says the digest of all tuples' keys is, and whatever else it says. */
+    private static String digest(Path java, String... flags) throws Exception {
+        List<String> command = new ArrayList<>(List.of(java.toString()));
+        command.addAll(List.of(flags));
+        command.addAll(List.of("-Xmx256m", "-cp", System.getProperty("java.class.path"), KeyTuples.class.getName()));
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+        assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        return text.replace("\0", "");
     }
 }
