@@ -16,22 +16,22 @@ import io.mooncake.natives.NativeBridge;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
-import java.nio.file.Files;
-import java.util.stream.Stream;
-import java.util.regex.Pattern;
-import java.util.regex.Matcher;
-import java.util.TreeMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Also the identities that other tests flip. */
@@ -275,7 +275,10 @@ public class ChainKeysTest {
                 }
             }
         }
-        byVersion.keySet().removeIf(version -> version < 17 || version == Runtime.version().feature());
+        byVersion
+                .keySet()
+                .removeIf(
+                        version -> version < 17 || version == Runtime.version().feature());
         return List.copyOf(byVersion.values());
     }
 

@@ -44,7 +44,10 @@ final class SlotTableTest {
             assertThat(table.known(other)).isFalse();
             assertThat(table.pin(other)).isEqualTo(SlotTable.NONE);
             assertThat(table.remove(other)).isEqualTo(SlotTable.NONE);
-            assertThat(store(table, other)).as("its own slot").isNotEqualTo(slot).isNotNegative();
+            assertThat(store(table, other))
+                    .as("its own slot")
+                    .isNotEqualTo(slot)
+                    .isNotNegative();
         }
         assertThat(table.pin(plain)).isEqualTo(slot);
         assertThat(table.remove(plain)).isEqualTo(slot);
