@@ -327,10 +327,12 @@ final class ReturnIndexPolicy extends LeafPolicy implements SeenBlocks.Owner {
         return slot;
     }
 
-    /** Whether the block was used after its stay began, and not by being stored. */
+    /** Whether the block was used after its stay began, and not by being stored, or for what it was stored for: a peer, say, who waited for it. */
     private boolean usedSince(int slot) {
         long used = lastUse(slot);
-        return nodes[slot] != NONE && used > storedNanos[slot] && used / 1_000_000 > stays.beginMillis(stayOf(slot));
+        return nodes[slot] != NONE
+                && used > storedNanos[slot]
+                && used / 1_000_000 >= stays.beginMillis(stayOf(slot)) + REPEATED_MILLIS;
     }
 
     private void restart(int slot) {

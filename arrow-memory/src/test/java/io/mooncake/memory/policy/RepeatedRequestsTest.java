@@ -117,6 +117,27 @@ final class RepeatedRequestsTest {
         assertThat(policy.isConsistent()).isTrue();
     }
 
+    /** A block that is loaded for a peer is pinned for it a moment later, which is what it came for. */
+    @Test
+    void touch_justAfterTheBlockCame_isNoReturn() {
+        double[] learned = new double[2];
+        for (int way = 0; way < 2; way++) {
+            clock.nanos = 0;
+            ReturnIndexPolicy loaded = new ReturnIndexPolicy(16, clock);
+            SharedPool pool = new SharedPool(loaded, 16);
+            for (int i = 0; i < PROMPTS; i++) {
+                clock.nanos += 2 * SECOND;
+                int slot = pool.replaceBy(i, i);
+                clock.nanos += 5 * MILLI;
+                if (way == 1) {
+                    loaded.touch(slot, clock.nanos);
+                }
+            }
+            learned[way] = loaded.worth(UNSEEN, clock.nanos);
+        }
+        assertThat(learned[1]).isCloseTo(learned[0], within(learned[0] / 100));
+    }
+
     /** Chains that share names as no keys do, blocks without their parents, too little memory: nothing is counted wrongly. */
     @Test
     void announce_collidingNamesAndOrphansWithoutRoom_staysConsistent() {

@@ -65,11 +65,12 @@ final class SharedPool implements Candidates {
         }
     }
 
-    /** Evicts one if full, and stores another of which nothing was announced. */
-    void replaceBy(long block, long parent) {
+    /** Evicts one if full, and stores another of which nothing was announced; its slot. */
+    int replaceBy(long block, long parent) {
         int slot = stored < blocks ? stored++ : policy.evict(this);
         words.set(slot, 0);
         policy.stored(slot, block, parent, true);
+        return slot;
     }
 
     /** Everything goes, each once. */
