@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory;
 
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Set;
@@ -13,13 +11,12 @@ import org.jspecify.annotations.Nullable;
  * What memory has, the SSD has not, and no queue holds: it is written when nothing else is to be.
  *
  * <pre>
- *   due        not tried yet, since the queue was full, or the SSD lost it; oldest first, so parents before what follows them
- *   failed     tried in vain: one of them at a time, after a pause that doubles when the next try fails, too
- *   displaced  taken off the SSD for another block: back only where none has to go for it, last one first, which is the parent
+ *   due      not tried yet, since the queue was full, or the SSD lost it; oldest first, so parents before what follows them
+ *   failed   tried in vain: one of them at a time, after a pause that doubles when the next try fails, too
  * </pre>
  *
- * <p>Blocks that were refused are not here, so nothing is tried for ever that can't become better. Each block goes with memory's copy of it,
- * so there are never more than memory has places.
+ * <p>Blocks that were refused, and those that left the SSD for others, are not here, so nothing is tried for ever that can't become better. Each
+ * block goes with memory's copy of it, so there are never more than memory has places.
  *
  * <p>Threading: safe for all threads, one lock for a few instructions.
  */
@@ -31,22 +28,16 @@ final class TierBacklog implements BlockListener {
     private static final long LONGEST_PAUSE_NANOS = 4_000_000_000L;
 
     private final LongSupplier nanoClock;
-    private final int maxDisplaced;
 
     // Guarded by this.
     private final Set<BlockKey> due = new LinkedHashSet<>();
     private final Set<BlockKey> failed = new LinkedHashSet<>();
-    private final Deque<BlockKey> displaced = new ArrayDeque<>();
     private int failures;
     private long pauseNanos;
     private long retryAtNanos;
 
-    /**
-     * @param memoryBlocks places of the memory
-     */
-    TierBacklog(int memoryBlocks, LongSupplier nanoClock) {
+    TierBacklog(LongSupplier nanoClock) {
         this.nanoClock = nanoClock;
-        maxDisplaced = memoryBlocks;
     }
 
     /** {@code key} was not tried. */
@@ -70,14 +61,6 @@ final class TierBacklog implements BlockListener {
         retryAtNanos = nanoClock.getAsLong();
     }
 
-    /** {@code key} left the SSD for another one. */
-    synchronized void displaced(BlockKey key) {
-        if (displaced.size() == maxDisplaced) {
-            displaced.removeFirst();
-        }
-        displaced.addLast(key);
-    }
-
     /** A block that was not tried; null when there is none, or the device has to be left alone. */
     synchronized @Nullable BlockKey pollDue() {
         return failures < PATIENCE || rested() ? poll(due) : null;
@@ -86,11 +69,6 @@ final class TierBacklog implements BlockListener {
     /** A block whose time has come to be tried again; null when there is none. */
     synchronized @Nullable BlockKey pollFailed() {
         return rested() ? poll(failed) : null;
-    }
-
-    /** A block that may go back to where it was, if memory still has it; null when there is none. */
-    synchronized @Nullable BlockKey pollDisplaced() {
-        return failures == 0 ? displaced.pollLast() : null;
     }
 
     private boolean rested() {
@@ -120,7 +98,6 @@ final class TierBacklog implements BlockListener {
     synchronized void clear() {
         due.clear();
         failed.clear();
-        displaced.clear();
     }
 
     @Override

@@ -68,7 +68,7 @@ final class TierWriter {
         this.catalog = catalog;
         this.admission = admission;
         queue = new ArrayBlockingQueue<>(queueBlocks);
-        backlog = new TierBacklog(pool.store().slab.slots(), pool.store().nanoClock);
+        backlog = new TierBacklog(pool.store().nanoClock);
     }
 
     void start() {
@@ -169,9 +169,6 @@ final class TierWriter {
             first = false;
             key = backlog.pollFailed();
         }
-        if (key == null && ssd.taken() <= mostTaken(ssd.slotsNow())) {
-            key = backlog.pollDisplaced();
-        }
         if (key == null) {
             pending.decrementAndGet();
             return false;
@@ -265,9 +262,6 @@ final class TierWriter {
             }
             ssd.remove(victim);
             evicted.increment();
-            if (pool.contains(victim)) {
-                backlog.displaced(victim);
-            }
         }
     }
 
