@@ -3,9 +3,8 @@ package io.mooncake.memory;
 
 import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.BlockSlab;
-import io.mooncake.memory.index.PrefixIndex;
-import io.mooncake.memory.index.PrefixIndex.Insert;
-import io.mooncake.memory.index.PrefixIndex.Removal;
+import io.mooncake.memory.index.ChainIndex;
+import io.mooncake.memory.index.ChainIndex.Insert;
 import io.mooncake.memory.policy.Candidates;
 import io.mooncake.memory.policy.EvictionPolicy;
 import io.mooncake.memory.policy.Request;
@@ -24,9 +23,8 @@ import org.jspecify.annotations.Nullable;
  * Slab, index, policy and events of one pool, kept in step.
  *
  * <p>Allocating a free slot, leasing and releasing take no lock. Publishing and evicting change index, policy and event queue together under
- * {@code change}; checksums are computed and listeners are called outside of it. The index holds the slot of each key. Between finding a
- * slot and leasing it, the block may have gone and another may have come: so the full key in the slot's header is compared <i>after</i> the
- * lease is taken, when it can't change any more.
+ * {@code change}; checksums are computed and listeners are called outside of it. The index holds slot and generation of each block. Between
+ * finding a block and leasing it, the slot may have got another one: so a lease is taken on that generation only, in one compare-and-set.
  *
  * <p>The policy knows a block by the first word of its key. It chooses among leaves: a block that another cached one follows stays, so that no
  * chain ever gets a hole from an eviction.
@@ -37,7 +35,7 @@ final class BlockStore {
 
     final BlockLayout layout;
     final BlockSlab slab;
-    final PrefixIndex index;
+    final ChainIndex index;
     final BlockEvents events = new BlockEvents();
     final LongSupplier nanoClock;
 
@@ -46,7 +44,7 @@ final class BlockStore {
     /** Whether a block may be refused by the policy; not where another tier has room for what this one would refuse. */
     private volatile boolean selective = true;
 
-    private final boolean compareKeys;
+    private final boolean checkFound;
     private final ReentrantLock change = new ReentrantLock();
     private final AtomicIntegerArray pins;
     private final AtomicLongArray hits;
@@ -61,17 +59,17 @@ final class BlockStore {
     BlockStore(
             BlockLayout layout,
             BlockSlab slab,
-            PrefixIndex index,
+            ChainIndex index,
             EvictionPolicy policy,
             LongSupplier nanoClock,
-            boolean compareKeys) {
+            boolean checkFound) {
         this.layout = layout;
         this.slab = slab;
         this.index = index;
         this.nanoClock = nanoClock;
-        this.compareKeys = compareKeys;
+        this.checkFound = checkFound;
         this.policy = policy;
-        candidates = new SlabCandidates(slab, slot -> index.hasChildren(BlockDescriptor.key(header(slot))));
+        candidates = new SlabCandidates(slab, index::isFollowed);
         pins = new AtomicIntegerArray(slab.slots());
         hits = new AtomicLongArray(slab.slots());
         tenants = new String[slab.slots()];
@@ -79,22 +77,24 @@ final class BlockStore {
 
     // ------------------------------------------------------------------------------------------------------- hold
 
-    /** Leases the block {@code key} that the index saw in {@code slot}; false when it is not there any more. */
-    boolean lease(int slot, BlockKey key) {
-        if (!slab.lease(slot)) {
-            return false;
-        }
-        if (compareKeys && !BlockDescriptor.hasKey(slab.headerAddress(slot), key)) {
-            release(slot);
-            return false;
-        }
-        return true;
+    /** Leases the block {@code id} that the index gave; false when it is not there any more. */
+    boolean lease(long id) {
+        int slot = ChainIndex.slot(id);
+        return checkFound ? slab.lease(slot, ChainIndex.generation(id)) : slab.lease(slot);
     }
 
     /** Finds and leases {@code key}; the slot, or {@link BlockSlab#NONE}. */
     int leaseByKey(BlockKey key) {
-        long found = index.find(key);
-        return found != PrefixIndex.ABSENT && lease((int) found, key) ? (int) found : BlockSlab.NONE;
+        long id = index.find(key);
+        if (id == ChainIndex.ABSENT || !lease(id)) {
+            return BlockSlab.NONE;
+        }
+        int slot = ChainIndex.slot(id);
+        if (checkFound && !BlockDescriptor.hasKey(slab.headerAddress(slot), key)) {
+            release(slot);
+            return BlockSlab.NONE;
+        }
+        return slot;
     }
 
     void release(int slot) {
@@ -208,9 +208,9 @@ final class BlockStore {
             return slot;
         }
         BlockKey key = BlockDescriptor.key(header(slot));
-        Removal removal = index.take(key);
-        if (removal.exposed() != PrefixIndex.ABSENT) {
-            policy.leaf((int) removal.exposed());
+        int exposed = index.remove(slot);
+        if (exposed != BlockSlab.NONE) {
+            policy.leaf(exposed);
         }
         if (events.wanted()) {
             long generation = slab.generation(slot);
@@ -271,7 +271,8 @@ final class BlockStore {
         int held = BlockSlab.NONE;
         change.lock();
         try {
-            outcome = index.insert(parent, key, tokens, tokensOffset, slot);
+            long id = ChainIndex.id(slot, slab.generation(slot));
+            outcome = index.insert(parent, depth == 0, key, tokens, tokensOffset, id);
             if (outcome == Insert.EXISTS) {
                 held = leaseByKey(key);
             } else if (outcome == Insert.ADDED) {
@@ -279,7 +280,7 @@ final class BlockStore {
                 // Sealed last, so that nobody can hold a slot that is not indexed and goes back; until here look-ups
                 // miss it.
                 slab.seal(slot);
-                policy.stored(slot, key.word0(), depth == 0 ? key.word0() : parent.word0(), !index.hasChildren(key));
+                policy.stored(slot, key.word0(), depth == 0 ? key.word0() : parent.word0(), !index.isFollowed(slot));
                 if (events.wanted()) {
                     StoredBlock block = describe(slot);
                     events.append(listener -> listener.onStored(block));
@@ -324,7 +325,7 @@ final class BlockStore {
         change.lock();
         try {
             long now = nanoClock.getAsLong();
-            index.forEach((key, parent, tokens, value) -> blocks.add(view((int) value, key, parent, tokens, now)));
+            index.forEachSlot(slot -> blocks.add(view(slot, now)));
             delivered = events.appendTask(() -> task.accept(blocks));
         } finally {
             change.unlock();
@@ -334,10 +335,9 @@ final class BlockStore {
     }
 
     /** Under the change lock an indexed block stays what it is: eviction takes the same lock. */
-    private BlockView view(int slot, BlockKey key, BlockKey parent, int[] tokens, long now) {
-        int depth = BlockDescriptor.depth(header(slot));
+    private BlockView view(int slot, long now) {
         return new BlockView(
-                new StoredBlock(key, parent, depth, tokens, slab.generation(slot), tenant(slot)),
+                describe(slot),
                 "DRAM",
                 layout.payloadBytes(),
                 hits.get(slot),

@@ -7,7 +7,7 @@ import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
-import io.mooncake.memory.index.PrefixIndex;
+import io.mooncake.memory.index.ChainIndex;
 import io.mooncake.memory.policy.EvictionPolicy;
 import io.mooncake.memory.policy.Policies;
 import java.util.Arrays;
@@ -42,10 +42,6 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     /** Longest prompt. */
     public static final int MAX_PROMPT_TOKENS = 1 << 21;
 
-    /** Index nodes a slot: roots, and evicted inner blocks that stand for their descendants, need some beside the blocks. */
-    private static final int NODES_A_SLOT = 4;
-
-    private static final int SPARE_NODES = 4096;
     private static final int MAX_CACHED_ROOTS = 4096;
     private static final Logger LOG = LoggerFactory.getLogger(LocalKvPool.class);
 
@@ -69,7 +65,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
             KvIdentity identity,
             int vocabulary,
             BlockSlab slab,
-            PrefixIndex index,
+            ChainIndex index,
             EvictionPolicy policy,
             LongSupplier nanoClock,
             SafetyChecks checks,
@@ -78,7 +74,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         this.identity = identity;
         this.vocabulary = vocabulary;
         this.checks = checks;
-        store = new BlockStore(BlockLayout.of(identity), slab, index, policy, nanoClock, checks.keys());
+        store = new BlockStore(BlockLayout.of(identity), slab, index, policy, nanoClock, checks.found());
         handles = new OpenHandles(name, Boolean.getBoolean("mooncake.leakDebug"), whenQuiet);
         for (MissReason reason : MissReason.values()) {
             misses.put(reason, new LongAdder());
@@ -123,7 +119,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         region.claim(offset, bytes);
         try {
             BlockSlab slab = new BlockSlab(region.address(), offset, bytes, layout);
-            PrefixIndex index = new PrefixIndex(layout.blockTokens(), maxNodes(slab));
+            ChainIndex index = new ChainIndex(layout.blockTokens(), vocabulary, slab.slots());
             return new LocalKvPool(
                     name,
                     identity,
@@ -138,10 +134,6 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
             region.unclaim(offset);
             throw e;
         }
-    }
-
-    static int maxNodes(BlockSlab slab) {
-        return NODES_A_SLOT * slab.slots() + SPARE_NODES;
     }
 
     /** Bytes that one block of {@code identity} takes in a region, header and padding included. */
@@ -317,7 +309,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
 
     /** Whether the block is here now; it may go at any time. */
     public boolean contains(BlockKey key) {
-        return store.index.find(key) != PrefixIndex.ABSENT;
+        return store.index.find(key) != ChainIndex.ABSENT;
     }
 
     /** Holds a block in place for somebody who reads it from outside; null when it is not here. */

@@ -3,9 +3,9 @@ package io.mooncake.memory;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
-import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.BlockSlab;
-import io.mooncake.memory.index.IndexMatch;
+import io.mooncake.memory.index.ChainIndex;
+import io.mooncake.memory.index.PrefixMatch;
 import io.mooncake.memory.policy.Request;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -25,7 +25,7 @@ final class StoreMatch implements LocalMatch {
     private final int[] tokens;
     private final RequestHints hints;
     private final int reusable;
-    private final IndexMatch found = new IndexMatch();
+    private final PrefixMatch found = new PrefixMatch();
     private int[] slots = new int[16];
     /** Keys from the block on that was the first to be missing; made for who asks. */
     private @Nullable PromptChain rest;
@@ -74,23 +74,34 @@ final class StoreMatch implements LocalMatch {
     @Override
     public void extendLocally() {
         requireOpen();
-        int from = whole * store.layout.blockTokens();
-        boolean partial = pool.identity().mode() == ReuseMode.FAST;
-        store.index.match(lastKey, tokens, from, reusable, partial, found);
-        for (int i = 0; i < found.blocks(); i++) {
-            BlockKey key = found.key(i);
-            int slot = (int) found.value(i);
-            if (!store.lease(slot, key)) {
-                return; // it went in between: the match ends here
+        store.index.match(root, tokens, reusable, found);
+        int blocks = found.blocks();
+        if (leaseWhole(blocks) && pool.identity().mode() == ReuseMode.FAST) {
+            int part = found.partialTokens();
+            if (part > partialTokens && store.lease(found.id(blocks))) {
+                dropPartial();
+                partialSlot = ChainIndex.slot(found.id(blocks));
+                partialTokens = part;
             }
-            addWhole(slot, key);
         }
-        int slot = found.partialTokens() > partialTokens ? (int) found.value(found.blocks()) : BlockSlab.NONE;
-        if (slot != BlockSlab.NONE && store.lease(slot, found.key(found.blocks()))) {
+    }
+
+    /** Leases what is found up to {@code blocks}; false when one went in between: the match ends there. */
+    private boolean leaseWhole(int blocks) {
+        if (blocks > slots.length) {
+            slots = Arrays.copyOf(slots, blocks);
+        }
+        int before = whole;
+        // Those that are leased already are still there.
+        while (whole < blocks && store.lease(found.id(whole))) {
+            slots[whole] = ChainIndex.slot(found.id(whole));
+            whole++;
+        }
+        if (whole > before) {
             dropPartial();
-            partialSlot = slot;
-            partialTokens = found.partialTokens();
+            lastKey = store.index.key(slots[whole - 1]);
         }
+        return whole == blocks;
     }
 
     /**
@@ -105,7 +116,7 @@ final class StoreMatch implements LocalMatch {
             int blocks = (tokens.length - 1) / store.layout.blockTokens() + 1;
             long[] names = new long[Math.min(blocks, store.slab.slots())];
             for (int i = 0; i < Math.min(whole, names.length); i++) {
-                names[i] = found.key(i).word0();
+                names[i] = store.index.name(slots[i]);
             }
             if (whole < names.length) {
                 rest().names(names);
@@ -131,19 +142,10 @@ final class StoreMatch implements LocalMatch {
         PromptChain chain = rest();
         List<BlockKey> keys = new ArrayList<>(tokens.length / store.layout.blockTokens());
         for (int i = 0; i < chain.first(); i++) {
-            keys.add(BlockDescriptor.key(store.header(slots[i])));
+            keys.add(store.index.key(slots[i]));
         }
         keys.addAll(chain.all());
         return keys;
-    }
-
-    private void addWhole(int slot, BlockKey key) {
-        dropPartial();
-        if (whole == slots.length) {
-            slots = Arrays.copyOf(slots, 2 * whole);
-        }
-        slots[whole++] = slot;
-        lastKey = key;
     }
 
     private void dropPartial() {

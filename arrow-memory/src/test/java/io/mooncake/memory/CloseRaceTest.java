@@ -10,7 +10,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.memory.block.BlockSlab;
-import io.mooncake.memory.index.PrefixIndex;
+import io.mooncake.memory.index.ChainIndex;
 import io.mooncake.memory.policy.Policies;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -33,7 +33,7 @@ class CloseRaceTest {
         KvIdentity identity = identity(ReuseMode.EXACT);
         long bytes = blocks * LocalKvPool.blockStrideBytes(identity);
         BlockSlab slab = new BlockSlab(region.address(), 0, bytes, BlockLayout.of(identity));
-        PrefixIndex index = new PrefixIndex(identity.blockTokens(), LocalKvPool.maxNodes(slab));
+        ChainIndex index = new ChainIndex(identity.blockTokens(), VOCABULARY, slab.slots());
         return new LocalKvPool(
                 "race",
                 identity,

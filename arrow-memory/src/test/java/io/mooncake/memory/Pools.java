@@ -4,8 +4,8 @@ package io.mooncake.memory;
 import io.mooncake.base.Deadline;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.SlabAccess;
+import io.mooncake.memory.index.ChainIndex;
 import io.mooncake.memory.index.IndexAccess;
-import io.mooncake.memory.index.PrefixIndex;
 import io.mooncake.memory.policy.Policies;
 import java.util.SplittableRandom;
 import java.util.function.LongSupplier;
@@ -63,7 +63,7 @@ public final class Pools {
                 identity,
                 VOCABULARY,
                 slab,
-                new PrefixIndex(identity.blockTokens(), LocalKvPool.maxNodes(slab)),
+                new ChainIndex(identity.blockTokens(), VOCABULARY, slab.slots()),
                 Policies.byName(policy, blocks, clock),
                 clock,
                 SafetyChecks.ALL,
@@ -82,8 +82,7 @@ public final class Pools {
         MemoryRegion region = MemoryRegion.allocate(bytes);
         BlockLayout layout = BlockLayout.of(identity);
         BlockSlab slab = SlabAccess.slab(region.address(), 0, bytes, layout, generations);
-        PrefixIndex index =
-                IndexAccess.index(layout.blockTokens(), LocalKvPool.maxNodes(slab), hashMask, compareInFull);
+        ChainIndex index = IndexAccess.index(layout.blockTokens(), VOCABULARY, slab.slots(), hashMask, compareInFull);
         return new LocalKvPool(
                 "test",
                 identity,

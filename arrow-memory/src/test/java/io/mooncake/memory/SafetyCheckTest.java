@@ -9,6 +9,7 @@ import static io.mooncake.memory.Pools.tokens;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.memory.block.ChainKeysTest;
+import io.mooncake.memory.index.ChainIndex;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -123,7 +124,7 @@ class SafetyCheckTest {
 
     /** A look-up that was overtaken: between the index's answer and the lease, the slot got another block. */
     @Test
-    void lease_slotGotAnotherBlock_isServedOnlyWithTheKeyCheckOff() {
+    void lease_slotGotAnotherBlock_isServedOnlyWithTheCheckOff() {
         assertThat(overtakenLease(SafetyChecks.ALL)).isFalse();
         assertThat(overtakenLease(new SafetyChecks(false, true, true))).isTrue();
     }
@@ -133,11 +134,11 @@ class SafetyCheckTest {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 1, checks, -1, true, true)) {
             store(pool, Tenant.DEFAULT, first);
             BlockKey key = pool.chain(Tenant.DEFAULT, first).get(0);
-            int slot = (int) pool.store().index.find(key);
+            long id = pool.store().index.find(key);
             store(pool, Tenant.DEFAULT, tokens(random, BLOCK_TOKENS + 1));
-            boolean leased = pool.store().lease(slot, key);
+            boolean leased = pool.store().lease(id);
             if (leased) {
-                pool.store().release(slot);
+                pool.store().release(ChainIndex.slot(id));
             }
             return leased;
         }

@@ -74,6 +74,11 @@ public final class BlockSlab {
         return states.lease(slot);
     }
 
+    /** The same if the slot is of {@code generation} too. */
+    public boolean lease(int slot, long generation) {
+        return states.lease(slot, generation);
+    }
+
     /** Drops a reference; true when it was the last. A slot that has moved goes back with its last reference, and gives false. */
     public boolean release(int slot) {
         Release left = states.release(slot);

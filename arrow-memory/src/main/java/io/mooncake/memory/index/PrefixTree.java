@@ -5,6 +5,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.block.ChainKeys;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
@@ -127,10 +128,14 @@ public final class PrefixTree {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<BlockKey, Root> roots = new ConcurrentHashMap<>();
+    /** Under the lock. */
+    private final Map<Integer, Root> rootsByNode = new HashMap<>();
+
     private final PromptTokens prompts;
     private final TreeBlocks blocks;
     private final TreeNodes nodes;
     private final TreeEditor editor;
+    private final TreeAppender appender;
     private final boolean compareTokens;
 
     /**
@@ -144,6 +149,21 @@ public final class PrefixTree {
         return new PrefixTree(blockTokens, vocabulary, maxBlocks, false, -1, Checks.ALL);
     }
 
+    /** A tree without keys that is never full before it has {@code maxBlocks}, however they branch: two nodes a block. */
+    public static PrefixTree ofAnyShape(int blockTokens, int vocabulary, int maxBlocks) {
+        return new PrefixTree(blockTokens, vocabulary, maxBlocks, anyShapeNodes(maxBlocks), false, -1, Checks.ALL);
+    }
+
+    /** Each block has a run, and there are no more twigs and roots than leaves. */
+    static int anyShapeNodes(int maxBlocks) {
+        return 2 * maxBlocks + SPARE_NODES;
+    }
+
+    /** In most trees there are no more. */
+    private static int usualNodes(int maxBlocks) {
+        return (int) (11L * maxBlocks / 16) + SPARE_NODES;
+    }
+
     /** A tree that keeps the {@link ChainKeys} of its blocks: computed once, when a block is inserted, and read by every match. */
     public static PrefixTree withKeys(int blockTokens, int vocabulary, int maxBlocks) {
         return new PrefixTree(blockTokens, vocabulary, maxBlocks, true, -1, Checks.ALL);
@@ -155,6 +175,18 @@ public final class PrefixTree {
      * @param hashMask bits of every hash that are used
      */
     PrefixTree(int blockTokens, int vocabulary, int maxBlocks, boolean withKeys, int hashMask, Checks checks) {
+        this(blockTokens, vocabulary, maxBlocks, usualNodes(maxBlocks), withKeys, hashMask, checks);
+    }
+
+    /** The same with {@code maxNodes}, roots included. */
+    PrefixTree(
+            int blockTokens,
+            int vocabulary,
+            int maxBlocks,
+            int maxNodes,
+            boolean withKeys,
+            int hashMask,
+            Checks checks) {
         if (blockTokens < 1 || blockTokens > MAX_BLOCK_TOKENS) {
             throw MooncakeException.invalid("blockTokens", blockTokens, "1.." + MAX_BLOCK_TOKENS);
         }
@@ -166,8 +198,9 @@ public final class PrefixTree {
         prompts = new PromptTokens(vocabulary);
         blocks = new TreeBlocks(blockTokens, maxBlocks, withKeys);
         long seed = ThreadLocalRandom.current().nextLong(); // nobody can choose tokens that collide
-        nodes = new TreeNodes((int) (11L * maxBlocks / 16) + SPARE_NODES, seed, hashMask, checks.versions());
+        nodes = new TreeNodes(maxNodes, usualNodes(maxBlocks), seed, hashMask, checks.versions());
         editor = new TreeEditor(nodes, blocks, withKeys ? new ChainKeys() : null);
+        appender = new TreeAppender(nodes, blocks, editor);
     }
 
     // ------------------------------------------------------------------------------------------------------------
@@ -194,11 +227,17 @@ public final class PrefixTree {
                 root = new Root(key, nodes.add(TreeNodes.ROOT, 0, 0, TreeNodes.NONE, 0));
                 nodes.publish();
                 roots.put(key, root);
+                rootsByNode.put(root.node, root);
             }
             return root;
         } finally {
             lock.unlock();
         }
+    }
+
+    /** The root of {@code key}, or null when it is not there. No lock. */
+    public @Nullable Root findRoot(BlockKey key) {
+        return roots.get(key);
     }
 
     /** Gives the node of {@code root} back if nothing is below it; whether it did. Look-ups below it find nothing from then on. */
@@ -210,6 +249,7 @@ public final class PrefixTree {
             }
             root.open = false;
             roots.remove(root.key, root);
+            rootsByNode.remove(root.node);
             nodes.free(root.node);
             nodes.publish();
             return true;
@@ -234,7 +274,7 @@ public final class PrefixTree {
         if (out.withKeys() && blocks.keys.length == 0) {
             throw MooncakeException.invalid("match", "one with keys", "a tree that keeps them");
         }
-        find(root, prompt, out);
+        find(root, prompt, prompt.length, out);
         int matched = out.blocks() * blocks.blockTokens + out.partialTokens();
         // What was matched equals tokens that were checked when they came.
         prompts.requireValid(prompt, matched, out.scratch());
@@ -250,16 +290,22 @@ public final class PrefixTree {
         return longestPrefixMatch(root, ids, tick, out);
     }
 
-    private void find(Root root, int[] prompt, PrefixMatch out) {
+    /**
+     * The same of {@code prompt[0..limit)}, for a caller that has checked its tokens and notes uses elsewhere: writes nothing.
+     *
+     * @param limit 0..prompt.length
+     */
+    public void find(Root root, int[] prompt, int limit, PrefixMatch out) {
+        Objects.checkFromToIndex(0, limit, prompt.length);
         for (int i = 0; i < TRIES; i++) {
-            if (TreeSearch.match(nodes, blocks, root, prompt, compareTokens, out)) {
+            if (TreeSearch.match(nodes, blocks, root, prompt, limit, compareTokens, out)) {
                 return;
             }
             Thread.onSpinWait();
         }
         lock.lock();
         try {
-            if (!TreeSearch.match(nodes, blocks, root, prompt, compareTokens, out)) {
+            if (!TreeSearch.match(nodes, blocks, root, prompt, limit, compareTokens, out)) {
                 throw new MooncakeException(Code.INTERNAL, "prefix tree: changes under its lock");
             }
         } finally {
@@ -289,9 +335,7 @@ public final class PrefixTree {
         }
         lock.lock();
         try {
-            if (!root.open) {
-                throw new MooncakeException(Code.ILLEGAL_STATE, "root " + root.key + ": dropped (expected: open)");
-            }
+            requireOpen(root);
             return editor.insert(root, prompt, ids, tick);
         } finally {
             lock.unlock();
@@ -304,6 +348,68 @@ public final class PrefixTree {
         int[] narrow = new int[prompt.length];
         prompts.convert(prompt, narrow);
         return insert(root, narrow, ids, tick);
+    }
+
+    /**
+     * What an append did.
+     *
+     * @param position of the block, which may have been there already; {@link #NONE} when the tree is full
+     * @param added whether it is there because of this call
+     */
+    public record Appended(int position, boolean added) {
+        private static final Appended FULL = new Appended(NONE, false);
+    }
+
+    /**
+     * Adds one block as the first of {@code root}, for a caller that has checked its tokens.
+     *
+     * @param tokens of which {@code tokens[from..from+blockTokens)} are the block's; copied
+     * @param tick noted as its last use
+     * @throws MooncakeException ILLEGAL_STATE below a dropped root
+     */
+    public Appended append(Root root, int[] tokens, int from, long id, int tick) {
+        Objects.checkFromIndexSize(from, blocks.blockTokens, tokens.length);
+        lock.lock();
+        try {
+            requireOpen(root);
+            return appended(appender.append(root, NONE, tokens, from, id, tick));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * The same behind the block at {@code parent}, without a walk from the root.
+     *
+     * @throws MooncakeException ILLEGAL_STATE when there is no block
+     */
+    public Appended append(int parent, int[] tokens, int from, long id, int tick) {
+        Objects.checkFromIndexSize(from, blocks.blockTokens, tokens.length);
+        lock.lock();
+        try {
+            requireUsed(parent);
+            return appended(appender.append(null, parent, tokens, from, id, tick));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static Appended appended(int slot) {
+        return slot == NONE
+                ? Appended.FULL
+                : slot >= 0 ? new Appended(slot, true) : new Appended(TreeAppender.THERE - slot, false);
+    }
+
+    private void requireUsed(int position) {
+        if (!blocks.isUsed(position)) {
+            throw new MooncakeException(Code.ILLEGAL_STATE, "position " + position + ": free (expected: a block's)");
+        }
+    }
+
+    private static void requireOpen(Root root) {
+        if (!root.open) {
+            throw new MooncakeException(Code.ILLEGAL_STATE, "root " + root.key + ": dropped (expected: open)");
+        }
     }
 
     /** Removes the block at {@code position} if it is still {@code id} and no block follows it. */
@@ -327,6 +433,52 @@ public final class PrefixTree {
         lock.lock();
         try {
             return blocks.isUsed(position) && blocks.id(position) == id && editor.isLeaf(position);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Position of the block before the one at {@code position}, or {@link #NONE} when that is the first below its root. */
+    public int parent(int position) {
+        lock.lock();
+        try {
+            requireUsed(position);
+            return editor.parent(position);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** The root that the block at {@code position} is below. */
+    public Root rootOf(int position) {
+        lock.lock();
+        try {
+            requireUsed(position);
+            return Objects.requireNonNull(rootsByNode.get(editor.rootNode(position)));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Whether the block at {@code position} is {@code tokens[from..from+blockTokens)}. */
+    public boolean hasTokens(int position, int[] tokens, int from) {
+        Objects.checkFromIndexSize(from, blocks.blockTokens, tokens.length);
+        lock.lock();
+        try {
+            requireUsed(position);
+            int end = from + blocks.blockTokens;
+            return blocks.common(position, 0, tokens, from, end) == blocks.blockTokens;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** The id of the block at {@code position}. */
+    public long id(int position) {
+        lock.lock();
+        try {
+            requireUsed(position);
+            return blocks.id(position);
         } finally {
             lock.unlock();
         }

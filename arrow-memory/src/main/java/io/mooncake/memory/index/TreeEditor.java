@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class TreeEditor {
     /** Nodes that one branching needs beside the runs of its new blocks: a cut at the block, and a twig. */
-    private static final int CUT_NODES = 2;
+    static final int CUT_NODES = 2;
 
     private final TreeNodes nodes;
     private final TreeBlocks blocks;
@@ -40,7 +40,7 @@ final class TreeEditor {
         blockTokens = blocks.blockTokens;
     }
 
-    private int offset(int node) {
+    int offset(int node) {
         return nodes.depth(node) % blockTokens;
     }
 
@@ -52,7 +52,7 @@ final class TreeEditor {
         return (offset(run) + nodes.length(run)) / blockTokens;
     }
 
-    private int lastSlot(int run) {
+    int lastSlot(int run) {
         return nodes.slot(run) + blockCount(run) - 1;
     }
 
@@ -104,7 +104,7 @@ final class TreeEditor {
     }
 
     /** Cuts {@code node} behind its first {@code count} tokens, which makes one node more, or two; returns the one that ends there. */
-    private int cut(int node, int count) {
+    int cut(int node, int count) {
         int begin = nodes.depth(node);
         int atBlock = (begin + count) / blockTokens * blockTokens - begin;
         int above = NONE;
@@ -146,7 +146,7 @@ final class TreeEditor {
         if (leafRun && block < ids.length) {
             int slot = lastSlot(node) + 1;
             lengthened = blocks.extend(slot - 1, ids.length - block);
-            fill(root, slot, lengthened, block, tokens, ids, tick, node, parentSlot(node));
+            fill(root.key, slot, lengthened, tokens, block * blockTokens, ids, block, tick, node, parentSlot(node));
             block += lengthened;
         }
         int top = NONE;
@@ -160,7 +160,7 @@ final class TreeEditor {
             int count = blocks.allocated();
             int begin = Math.max(at, block * blockTokens);
             int run = nodes.add(parent, slot, (block + count) * blockTokens - begin, tokens[begin], begin);
-            fill(root, slot, count, block, tokens, ids, tick, run, parentSlot);
+            fill(root.key, slot, count, tokens, block * blockTokens, ids, block, tick, run, parentSlot);
             if (top == NONE) {
                 top = run;
             } else {
@@ -190,13 +190,22 @@ final class TreeEditor {
         return nodes.parent(at) == ROOT ? NONE : lastSlot(at);
     }
 
-    private void fill(
-            PrefixTree.Root root,
+    /**
+     * Puts {@code count} blocks into neighbouring slots.
+     *
+     * @param root key of their root
+     * @param from index of their first token
+     * @param firstId index of their first id
+     * @param parentSlot of the block before the first, or NONE
+     */
+    void fill(
+            @Nullable BlockKey root,
             int slot,
             int count,
-            int block,
             int[] tokens,
+            int from,
             long[] ids,
+            int firstId,
             int tick,
             int node,
             int parentSlot) {
@@ -204,19 +213,14 @@ final class TreeEditor {
             return;
         }
         int page = slot >>> blocks.pageShift;
-        int from = slot & blocks.pageMask;
-        System.arraycopy(
-                tokens,
-                block * blockTokens,
-                TreeBlocks.require(blocks.tokens[page]),
-                from * blockTokens,
-                count * blockTokens);
-        System.arraycopy(ids, block, TreeBlocks.require(blocks.ids[page]), from, count);
+        int at = slot & blocks.pageMask;
+        System.arraycopy(tokens, from, TreeBlocks.require(blocks.tokens[page]), at * blockTokens, count * blockTokens);
+        System.arraycopy(ids, firstId, TreeBlocks.require(blocks.ids[page]), at, count);
         blocks.touch(slot, count, tick);
         blocks.node(slot, count, node);
         if (chainKeys != null) {
-            BlockKey key = parentSlot == NONE ? root.key : blocks.key(parentSlot);
-            BlockKey[] chain = chainKeys.chain(key, tokens, block * blockTokens, blockTokens, count);
+            BlockKey key = parentSlot == NONE ? TreeBlocks.require(root) : blocks.key(parentSlot);
+            BlockKey[] chain = chainKeys.chain(key, tokens, from, blockTokens, count);
             for (int i = 0; i < count; i++) {
                 blocks.key(slot + i, chain[i]);
             }
@@ -370,6 +374,21 @@ final class TreeEditor {
                 visitor.visit(slot, index, blocks.id(slot), lastUse(slot));
             }
         }
+    }
+
+    /** The slot of the block before the one in {@code slot}, or NONE. */
+    int parent(int slot) {
+        int node = blocks.node(slot);
+        return slot > nodes.slot(node) ? slot - 1 : parentSlot(nodes.parent(node));
+    }
+
+    /** The node of the root that the block in {@code slot} is below. */
+    int rootNode(int slot) {
+        int node = blocks.node(slot);
+        while (nodes.parent(node) != ROOT) {
+            node = nodes.parent(node);
+        }
+        return node;
     }
 
     /** Index of the block in {@code slot} in its prompt. */

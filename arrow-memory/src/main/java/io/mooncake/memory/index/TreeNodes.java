@@ -84,15 +84,16 @@ final class TreeNodes {
 
     /**
      * @param maxNodes most nodes at a time
+     * @param usualNodes how many there are in most trees: more get longer buckets
      * @param hashMask bits of the hash that are used: all, but in tests of collisions
      * @param validate whether versions count: always, but in a test that shows what they prevent
      */
-    TreeNodes(int maxNodes, long seed, int hashMask, boolean validate) {
+    TreeNodes(int maxNodes, int usualNodes, long seed, int hashMask, boolean validate) {
         this.maxNodes = maxNodes;
         this.seed = seed;
         this.hashMask = hashMask;
         this.validate = validate;
-        int size = Integer.highestOneBit(Math.max(2, maxNodes - 1)) * 2;
+        int size = Integer.highestOneBit(Math.max(2, usualNodes - 1)) * 2;
         bucketMask = size - 1;
         buckets = new int[size];
         Arrays.fill(buckets, NONE);

@@ -24,9 +24,15 @@ final class TreeSearch {
 
     private TreeSearch() {}
 
-    /** False: disturbed, and {@code out} means nothing. */
+    /** Of {@code tokens[0..limit)}. False: disturbed, and {@code out} means nothing. */
     static boolean match(
-            TreeNodes nodes, TreeBlocks blocks, PrefixTree.Root root, int[] tokens, boolean compare, PrefixMatch out) {
+            TreeNodes nodes,
+            TreeBlocks blocks,
+            PrefixTree.Root root,
+            int[] tokens,
+            int limit,
+            boolean compare,
+            PrefixMatch out) {
         out.clear();
         int node = root.node;
         int[] page = nodes.page(node);
@@ -47,7 +53,7 @@ final class TreeSearch {
         while (true) {
             // The child is looked for before the node's own tokens are compared: both are far away, and come at the
             // same time.
-            int child = at + length < tokens.length ? child(nodes, node, page, base, tokens[at + length]) : NONE;
+            int child = at + length < limit ? child(nodes, node, page, base, tokens[at + length]) : NONE;
             int[] childPage = child < 0 ? page : nodes.page(child);
             if (child == DISTURBED || childPage == null) {
                 return false;
@@ -55,7 +61,7 @@ final class TreeSearch {
             int childBase = child < 0 ? base : TreeNodes.base(child);
             int childVersion = TreeNodes.version(childPage, childBase);
             if (length > 0) {
-                int count = Math.min(length, tokens.length - at);
+                int count = Math.min(length, limit - at);
                 int common = compare ? common(blocks, slot, offset, tokens, at, count) : count;
                 int whole = (offset + common) / blockTokens;
                 offset += common - whole * blockTokens;

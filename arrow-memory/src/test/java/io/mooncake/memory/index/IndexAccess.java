@@ -5,7 +5,7 @@ package io.mooncake.memory.index;
 public final class IndexAccess {
     private IndexAccess() {}
 
-    public static PrefixIndex index(int blockTokens, int maxNodes, int hashMask, boolean compareInFull) {
-        return new PrefixIndex(blockTokens, maxNodes, hashMask, compareInFull);
+    public static ChainIndex index(int blockTokens, int vocabulary, int slots, int hashMask, boolean compareInFull) {
+        return new ChainIndex(blockTokens, vocabulary, slots, hashMask, compareInFull);
     }
 }
