@@ -17,6 +17,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import org.apache.arrow.memory.util.MemoryUtil;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,6 +51,9 @@ final class BlockStore {
     private final AtomicLongArray hits;
     /** Tenant of a slot's block; written while filling, read while sealed. */
     private final @Nullable String[] tenants;
+
+    /** Made when it is first needed. */
+    private @Nullable ByteBuffer waste;
 
     private final LongAdder stored = new LongAdder();
     private final LongAdder evicted = new LongAdder();
@@ -220,6 +224,14 @@ final class BlockStore {
         slab.recycle(slot);
         evicted.increment();
         return slot;
+    }
+
+    /** Address of a payload that nobody reads: for a writer whose block is there already. One for all of them. */
+    synchronized long waste() {
+        if (waste == null) {
+            waste = ByteBuffer.allocateDirect(layout.payloadBytes());
+        }
+        return MemoryUtil.getByteBufferAddress(waste);
     }
 
     /** Gives a slot that was never sealed back. */

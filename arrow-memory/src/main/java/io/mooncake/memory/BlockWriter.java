@@ -24,13 +24,15 @@ public interface BlockWriter extends AutoCloseable {
 
     /**
      * Whether another full block follows and memory for it could be had: the pool's policy says which block gives way, a leased one never. False for
-     * good once the policy has found a block not worth the place of another: nothing behind it is stored either.
+     * good once the policy has found a block not worth the place of another: nothing behind it is stored either. For a block that is in the pool
+     * already no other gives way, and it is never refused.
      */
     boolean hasNext();
 
     /**
-     * Payload of the next block, zeroed or not, {@code payloadBytes} long, to be filled whole before the next call. Borrowed until
-     * publish or close: an access after that throws.
+     * Payload of the next block, zeroed or not, {@code payloadBytes} long, to be filled whole before the next call; not to be read. Borrowed
+     * until publish or close: an access after that throws. What is written for a block that is in the pool already is dropped: all such blocks
+     * may share one payload.
      *
      * @throws io.mooncake.base.MooncakeException ILLEGAL_STATE when {@link #hasNext()} is false
      */

@@ -46,7 +46,7 @@ public interface KvPool {
 
     /**
      * Opens a writer for the full blocks of {@code tokens} behind the whole blocks of {@code prefix}. Blocks that are in the pool already
-     * are written again only if the caller fills them; publishing an existing key keeps the existing block.
+     * come too, without taking memory: what is written for them is dropped, publishing an existing key keeps the existing block.
      *
      * @param prefix a lease of this pool on a prefix of {@code tokens}, open until the writer is closed
      */

@@ -14,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 final class LocalWriter implements BlockWriter {
     static final String KIND = "writer";
 
+    /** Instead of a slot: the pool has the block already, and this writer holds it. */
+    private static final int THERE = -3;
+
     private final LocalKvPool pool;
     private final BlockStore store;
     private final String tenant;
@@ -35,7 +38,7 @@ final class LocalWriter implements BlockWriter {
     private BorrowedViews views = new BorrowedViews(KIND);
 
     private boolean broken;
-    /** Slot of the next block; NONE until there is one, REFUSED for good. */
+    /** Slot of the next block, or THERE; NONE until there is one, REFUSED for good. */
     private int reserved = BlockSlab.NONE;
     /** Published slots, leased until close: a chain longer than the pool must not evict its own beginning to store its end. */
     private int[] held = new int[4];
@@ -77,7 +80,7 @@ final class LocalWriter implements BlockWriter {
         if (reserved == BlockSlab.NONE) {
             reserved = reserve();
         }
-        return reserved >= 0;
+        return reserved >= 0 || reserved == THERE;
     }
 
     /** The policy knows a block by its key, so that is made before there is memory; a writer that waits for memory makes it once. */
@@ -85,7 +88,14 @@ final class LocalWriter implements BlockWriter {
         if (pendingCount == pending.length) {
             pending = Arrays.copyOf(pending, 2 * pendingCount);
         }
-        return store.allocateFor(key(blockIndex()).word0());
+        BlockKey key = key(blockIndex());
+        int there = store.leaseByKey(key);
+        if (there != BlockSlab.NONE) {
+            // Nothing has to go for it, and the policy is not to judge it again.
+            hold(there);
+            return THERE;
+        }
+        return store.allocateFor(key.word0());
     }
 
     private BlockKey key(int block) {
@@ -109,7 +119,8 @@ final class LocalWriter implements BlockWriter {
         int slot = reserved;
         reserved = BlockSlab.NONE;
         pending[pendingCount++] = slot;
-        return views.of(store.slab.payloadAddress(slot), store.layout.payloadBytes());
+        long address = slot == THERE ? store.waste() : store.slab.payloadAddress(slot);
+        return views.of(address, store.layout.payloadBytes());
     }
 
     @Override
@@ -123,7 +134,10 @@ final class LocalWriter implements BlockWriter {
         pendingCount = 0;
         for (int i = 0; i < count; i++) {
             int slot = pending[i];
-            if (broken) {
+            if (slot == THERE) {
+                parent = key(firstPending);
+                published += broken ? 0 : 1;
+            } else if (broken) {
                 store.abandon(slot);
             } else {
                 published += publish(slot, key(firstPending));
@@ -165,7 +179,9 @@ final class LocalWriter implements BlockWriter {
             closed = true;
             views.end();
             for (int i = 0; i < pendingCount; i++) {
-                store.abandon(pending[i]);
+                if (pending[i] != THERE) {
+                    store.abandon(pending[i]);
+                }
             }
             if (reserved >= 0) {
                 store.abandon(reserved);

@@ -173,6 +173,51 @@ class LocalKvPoolTest {
         }
     }
 
+    /** The pool is full, and half of it leased: a block that is there already takes nobody's place and needs none. */
+    @Test
+    void hasNext_blocksAreThereAlready_evictsNothingAndIsTrue() {
+        int[] prompt = tokens(random, 2 * BLOCK_TOKENS);
+        int[] other = tokens(random, BLOCK_TOKENS);
+        try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 3)) {
+            store(pool, Tenant.DEFAULT, prompt);
+            store(pool, Tenant.DEFAULT, other);
+            List<BlockKey> chain = pool.chain(Tenant.DEFAULT, prompt);
+            PinnedBlock last = pool.pin(chain.get(1));
+            PinnedBlock leased = pool.pin(pool.chain(Tenant.DEFAULT, other).get(0));
+            int[] longer = Arrays.copyOf(prompt, 3 * BLOCK_TOKENS);
+            try (PrefixLease none = pool.withoutLookup();
+                    BlockWriter writer = pool.extend(none, longer)) {
+                for (int i = 0; i < 2; i++) {
+                    assertThat(writer.hasNext()).isTrue();
+                    assertThat(writer.blockIndex()).isEqualTo(i);
+                    writer.next().setZero(0, pool.layout().payloadBytes());
+                }
+                assertThat(writer.hasNext()).as("nothing can go for a new one").isFalse();
+                leased.close();
+                assertThat(writer.publish()).isEqualTo(2);
+                assertThat(pool.stats().evicted()).isZero();
+                assertThat(writer.hasNext()).as("the other block can go now").isTrue();
+                Pools.fill(
+                        writer.next(),
+                        pool.layout(),
+                        "default",
+                        pool.chain(Tenant.DEFAULT, longer).get(2));
+                assertThat(writer.publish()).isEqualTo(1);
+            }
+            last.close();
+            assertThat(pool.stats().stored()).isEqualTo(4);
+            try (PrefixLease hit = pool.acquire(Arrays.copyOf(longer, 25), soon())) {
+                assertThat(hit.blockCount()).isEqualTo(3);
+                for (int i = 0; i < 2; i++) {
+                    assertThat(isFilled(hit.block(i), pool.layout(), "default", chain.get(i)))
+                            .as("what was written is dropped")
+                            .isTrue();
+                }
+            }
+            assertThat(pool.stats().openLeases()).isZero();
+        }
+    }
+
     @Test
     void hasNext_allLeased_isFalseAndAcquireStillAnswers() {
         try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 3)) {

@@ -137,6 +137,32 @@ class PoolPolicyTest {
         }
     }
 
+    /** What is there already is not judged again: before, a refusal there cost all that follows it. */
+    @Test
+    void hasNext_blockIsThereAlready_isNotRefused() {
+        int[] talk = tokens(random, 4 * BLOCK_TOKENS + 1);
+        try (LocalKvPool pool = pool(identity(ReuseMode.EXACT), 5, "return-index", clock::get)) {
+            for (int i = 0; i < 30; i++) {
+                store(pool, Tenant.DEFAULT, talk);
+                clock.addAndGet(60_000_000_000L);
+            }
+            pool.acquire(talk, soon()).close();
+            int[] once = tokens(random, BLOCK_TOKENS);
+            assertThat(store(pool, Tenant.DEFAULT, once))
+                    .as("into the free slot")
+                    .isEqualTo(1);
+            try (PrefixLease none = pool.withoutLookup();
+                    BlockWriter writer = pool.extend(none, once)) {
+                assertThat(writer.hasNext()).isTrue();
+                writer.next();
+                assertThat(writer.publish()).isEqualTo(1);
+            }
+            assertThat(pool.stats().notAdmitted()).isZero();
+            assertThat(pool.stats().evicted()).isZero();
+            assertThat(pool.stats().blocks()).isEqualTo(5);
+        }
+    }
+
     @Test
     void hasNext_anotherTierBelow_refusesNothing() {
         int[] talk = tokens(random, 4 * BLOCK_TOKENS + 1);
