@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory;
 
+import io.mooncake.base.ByteSize;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
@@ -8,6 +9,8 @@ import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
 import io.mooncake.memory.index.ChainIndex;
+import io.mooncake.memory.index.PrefixTree;
+import io.mooncake.memory.index.PromptTokens;
 import io.mooncake.memory.policy.EvictionPolicy;
 import io.mooncake.memory.policy.Policies;
 import java.util.Arrays;
@@ -40,7 +43,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     public static final String DEFAULT_POLICY = "lru";
 
     /** Longest prompt. */
-    public static final int MAX_PROMPT_TOKENS = 1 << 21;
+    public static final int MAX_PROMPT_TOKENS = PrefixTree.MAX_TOKENS;
 
     private static final int MAX_CACHED_ROOTS = 4096;
     private static final Logger LOG = LoggerFactory.getLogger(LocalKvPool.class);
@@ -48,6 +51,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     private final String name;
     private final KvIdentity identity;
     private final int vocabulary;
+    private final PromptTokens prompts;
     private final BlockStore store;
     private final OpenHandles handles;
     private final SafetyChecks checks;
@@ -74,6 +78,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         this.identity = identity;
         this.vocabulary = vocabulary;
         this.checks = checks;
+        prompts = new PromptTokens(vocabulary);
         store = new BlockStore(BlockLayout.of(identity), slab, index, policy, nanoClock, checks.found());
         handles = new OpenHandles(name, Boolean.getBoolean("mooncake.leakDebug"), whenQuiet);
         for (MissReason reason : MissReason.values()) {
@@ -120,7 +125,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         try {
             BlockSlab slab = new BlockSlab(region.address(), offset, bytes, layout);
             ChainIndex index = new ChainIndex(layout.blockTokens(), vocabulary, slab.slots());
-            return new LocalKvPool(
+            LocalKvPool pool = new LocalKvPool(
                     name,
                     identity,
                     vocabulary,
@@ -130,6 +135,13 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
                     System::nanoTime,
                     SafetyChecks.ALL,
                     () -> region.unclaim(offset));
+            LOG.info(
+                    "pool {}: {} blocks of {}, index of up to {} on the Java heap",
+                    name,
+                    slab.slots(),
+                    ByteSize.format(stride),
+                    ByteSize.format(pool.maxIndexBytes()));
+            return pool;
         } catch (RuntimeException e) {
             region.unclaim(offset);
             throw e;
@@ -139,6 +151,11 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     /** Bytes that one block of {@code identity} takes in a region, header and padding included. */
     public static long blockStrideBytes(KvIdentity identity) {
         return BlockDescriptor.strideBytes(BlockLayout.of(identity));
+    }
+
+    /** The most bytes of the Java heap that the index of this pool takes, whatever the prompts are. */
+    public long maxIndexBytes() {
+        return ChainIndex.maxMemoryBytes(store.layout.blockTokens(), store.slab.slots());
     }
 
     @Override
@@ -214,7 +231,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     }
 
     private StoreMatch find(Tenant tenant, int[] tokens, RequestHints hints) {
-        checkTokens(tokens);
+        prompts.requireValid(tokens);
         StoreMatch match = new StoreMatch(this, root(tenant), tokens, hints);
         handles.open(match, StoreMatch.KIND);
         match.extendLocally();
@@ -233,7 +250,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      * @throws MooncakeException INVALID_ARGUMENT when {@code prefix} is of another pool, another tenant, or no prefix of {@code tokens}
      */
     public BlockWriter extend(Tenant tenant, PrefixLease prefix, int[] tokens) {
-        checkTokens(tokens);
+        prompts.requireValid(tokens);
         if (!(prefix instanceof LocalLease lease) || lease.pool() != this) {
             throw MooncakeException.invalid("prefix", prefix, "a lease of pool " + name);
         }
@@ -300,7 +317,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
 
     /** Keys of all full blocks of {@code tokens}, in order. */
     public List<BlockKey> chain(Tenant tenant, int[] tokens) {
-        checkTokens(tokens);
+        prompts.requireValid(tokens);
         int blockTokens = store.layout.blockTokens();
         return Arrays.asList(new ChainKeys().chain(root(tenant), tokens, 0, blockTokens, tokens.length / blockTokens));
     }
@@ -374,7 +391,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      */
     public @Nullable IncomingBlock beginIncoming(
             BlockKey key, BlockKey parent, int depth, int[] tokens, Tenant tenant) {
-        checkTokens(tokens);
+        prompts.requireValid(tokens);
         if (tokens.length != store.layout.blockTokens()) {
             throw MooncakeException.invalid("tokens.length", tokens.length, "" + store.layout.blockTokens());
         }
@@ -490,21 +507,6 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         LongAdder counter = misses.get(reason);
         if (counter != null) {
             counter.increment();
-        }
-    }
-
-    private void checkTokens(int @Nullable [] tokens) {
-        if (tokens == null || tokens.length == 0 || tokens.length > MAX_PROMPT_TOKENS) {
-            throw MooncakeException.invalid(
-                    tokens == null ? "tokens" : "tokens.length",
-                    tokens == null ? null : tokens.length,
-                    "1.." + MAX_PROMPT_TOKENS + " token ids");
-        }
-        for (int i = 0; i < tokens.length; i++) {
-            // Unsigned: a negative id is a huge one.
-            if (Integer.compareUnsigned(tokens[i], vocabulary) >= 0) {
-                throw MooncakeException.invalid("tokens[" + i + "]", tokens[i], "0.." + (vocabulary - 1));
-            }
         }
     }
 }

@@ -27,7 +27,7 @@ public interface LocalMatch extends AutoCloseable {
     /** Key of the last block matched whole, or the tenant's root: the parent of the next block. */
     BlockKey lastKey();
 
-    /** Keys of all full blocks of the prompt, matched or not, in order; made once. */
+    /** Keys of all full blocks of the prompt, in order: those of the matched ones are known, the others take a hash each, once. */
     List<BlockKey> chain();
 
     /** Walks on in the local index from the last whole block, a partial last block included; the match never gets shorter. */

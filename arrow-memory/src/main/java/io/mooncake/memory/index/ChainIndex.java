@@ -360,4 +360,9 @@ public final class ChainIndex {
     public long memoryBytes() {
         return tree.memoryBytes() + keys.bytes() + 4L * places.length;
     }
+
+    /** The most that {@link #memoryBytes} becomes, whatever the prompts are. */
+    public static long maxMemoryBytes(int blockTokens, int slots) {
+        return PrefixTree.maxMemoryBytes(blockTokens, slots) + KeyTable.bytes(slots) + 4L * slots;
+    }
 }

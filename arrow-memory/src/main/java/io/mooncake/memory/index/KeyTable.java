@@ -50,7 +50,7 @@ final class KeyTable {
         this.compare = compare;
         keys = new long[4 * slots];
         ids = new long[slots];
-        table = new int[Integer.highestOneBit(Math.max(2, slots - 1)) * 4];
+        table = new int[tableSize(slots)];
         tableMask = table.length - 1;
     }
 
@@ -117,7 +117,16 @@ final class KeyTable {
     }
 
     long bytes() {
-        return 8L * keys.length + 8L * ids.length + 4L * table.length;
+        return bytes(ids.length);
+    }
+
+    static long bytes(int slots) {
+        return 8L * 4 * slots + 8L * slots + 4L * tableSize(slots);
+    }
+
+    /** A power of two, so that at most half of it is used. */
+    private static int tableSize(int slots) {
+        return Integer.highestOneBit(Math.max(2, slots - 1)) * 4;
     }
 
     void put(int slot, BlockKey key, long id) {

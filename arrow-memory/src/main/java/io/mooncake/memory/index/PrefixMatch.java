@@ -24,7 +24,6 @@ public final class PrefixMatch {
     private int[] runs = new int[3 * INITIAL];
 
     private int runInts;
-    private final int[] scratch = new int[PromptTokens.CHUNK];
 
     /** Without keys. */
     public PrefixMatch() {
@@ -86,10 +85,6 @@ public final class PrefixMatch {
 
     boolean withKeys() {
         return withKeys;
-    }
-
-    int[] scratch() {
-        return scratch;
     }
 
     void clear() {

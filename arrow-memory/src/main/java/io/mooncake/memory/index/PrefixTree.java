@@ -159,6 +159,12 @@ public final class PrefixTree {
         return 2 * maxBlocks + SPARE_NODES;
     }
 
+    /** The most bytes that a tree of any shape takes. */
+    static long maxMemoryBytes(int blockTokens, int maxBlocks) {
+        return TreeBlocks.maxBytes(blockTokens, maxBlocks)
+                + TreeNodes.maxBytes(anyShapeNodes(maxBlocks), usualNodes(maxBlocks));
+    }
+
     /** In most trees there are no more. */
     private static int usualNodes(int maxBlocks) {
         return (int) (11L * maxBlocks / 16) + SPARE_NODES;
@@ -277,7 +283,7 @@ public final class PrefixTree {
         find(root, prompt, prompt.length, out);
         int matched = out.blocks() * blocks.blockTokens + out.partialTokens();
         // What was matched equals tokens that were checked when they came.
-        prompts.requireValid(prompt, matched, out.scratch());
+        prompts.requireValid(prompt, matched);
         out.touch(blocks, nodes, tick);
         return matched;
     }
@@ -325,8 +331,7 @@ public final class PrefixTree {
      * @throws MooncakeException INVALID_ARGUMENT naming position and value, with the tree unchanged; ILLEGAL_STATE below a dropped root
      */
     public Inserted insert(Root root, int @Nullable [] tokens, long[] ids, int tick) {
-        int[] prompt = PromptTokens.requireLength(tokens);
-        prompts.requireValid(prompt, 0, new int[PromptTokens.CHUNK]);
+        int[] prompt = prompts.requireValid(tokens);
         if (ids.length == 0 || (long) ids.length * blocks.blockTokens > prompt.length) {
             throw MooncakeException.invalid(
                     "ids.length",

@@ -2,18 +2,18 @@
 package io.mooncake.memory.index;
 
 import io.mooncake.base.MooncakeException;
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** Checks of prompts: what is wrong is named with its position and value. */
-final class PromptTokens {
-    static final int CHUNK = 1024;
-
-    private static final int[] NONE = new int[CHUNK];
+/** Checks of prompts: what is wrong is named with its position and value. Safe for all threads; allocates nothing. */
+public final class PromptTokens {
+    private static final int CHUNK = 1024;
 
     private final int vocabulary;
 
-    PromptTokens(int vocabulary) {
+    /**
+     * @param vocabulary token ids are below it, at least 1
+     */
+    public PromptTokens(int vocabulary) {
         if (vocabulary < 1) {
             throw MooncakeException.invalid("vocabulary", vocabulary, "at least 1");
         }
@@ -47,32 +47,38 @@ final class PromptTokens {
     }
 
     /**
-     * Every one of {@code tokens[from..]} is a token of the vocabulary.
+     * {@code tokens} is a prompt of 1..{@link PrefixTree#MAX_TOKENS} tokens of the vocabulary.
      *
-     * @param scratch at least {@link #CHUNK} ints
+     * @return it
+     * @throws MooncakeException INVALID_ARGUMENT naming its length, or position and value of the first token that is none
      */
-    void requireValid(int[] tokens, int from, int[] scratch) {
+    public int[] requireValid(int @Nullable [] tokens) {
+        int[] prompt = requireLength(tokens);
+        requireValid(prompt, 0);
+        return prompt;
+    }
+
+    /** Every one of {@code tokens[from..]} is a token of the vocabulary. */
+    void requireValid(int[] tokens, int from) {
         for (int start = from; start < tokens.length; start += CHUNK) {
-            int count = Math.min(CHUNK, tokens.length - start);
-            System.arraycopy(tokens, start, scratch, 0, count);
-            mark(scratch, count);
-            int bad = Arrays.mismatch(scratch, 0, count, NONE, 0, count);
-            if (bad >= 0) {
-                requireToken(start + bad, tokens[start + bad]);
+            int end = Math.min(start + CHUNK, tokens.length);
+            if (bad(tokens, start, end)) {
+                for (int i = start; i < end; i++) {
+                    requireToken(i, tokens[i]);
+                }
             }
         }
     }
 
-    /**
-     * Minus one for each token that is none, else zero. In place and without a branch or a sum: such a loop is compiled to vector
-     * instructions.
-     */
-    private void mark(int[] tokens, int count) {
+    /** Without a branch a token, so that it is compiled to vector instructions. */
+    private boolean bad(int[] tokens, int start, int end) {
         int last = vocabulary - 1;
-        for (int i = 0; i < count; i++) {
+        int signs = 0;
+        for (int i = start; i < end; i++) {
             // Negative: the first has its sign; over the vocabulary: the second has.
-            tokens[i] = (tokens[i] | (last - tokens[i])) >> 31;
+            signs |= tokens[i] | (last - tokens[i]);
         }
+        return signs < 0;
     }
 
     /** {@code from} into {@code into}, each checked. */

@@ -159,6 +159,12 @@ final class TreeBlocks {
         return bytes + 8L * (4L * tokens.length + keys.length);
     }
 
+    /** The most that {@link #bytes} becomes, without keys. */
+    static long maxBytes(int blockTokens, int maxBlocks) {
+        long pages = maxBlocks / Math.max(1, PAGE_TOKENS / blockTokens / 2) + 1L;
+        return 8L * ((maxBlocks + 63) >>> 6) + maxBlocks * (4L * blockTokens + 16) + 32L * pages;
+    }
+
     /** How many slots the last {@link #allocate} or {@link #extend} gave. */
     int allocated() {
         return allocated;

@@ -93,7 +93,7 @@ final class TreeNodes {
         this.seed = seed;
         this.hashMask = hashMask;
         this.validate = validate;
-        int size = Integer.highestOneBit(Math.max(2, usualNodes - 1)) * 2;
+        int size = bucketCount(usualNodes);
         bucketMask = size - 1;
         buckets = new int[size];
         Arrays.fill(buckets, NONE);
@@ -254,6 +254,16 @@ final class TreeNodes {
     /** Every node is below it. */
     int used() {
         return used;
+    }
+
+    /** The most that {@link #bytes} becomes. */
+    static long maxBytes(int maxNodes, int usualNodes) {
+        long pages = (maxNodes + PAGE_MASK) >>> PAGE_SHIFT;
+        return 4L * (bucketCount(usualNodes) + STRIPES) + 4L * (INTS + WRITER_INTS) * maxNodes + 16L * pages;
+    }
+
+    private static int bucketCount(int usualNodes) {
+        return Integer.highestOneBit(Math.max(2, usualNodes - 1)) * 2;
     }
 
     long bytes() {

@@ -199,7 +199,27 @@ class ChainIndexTest {
             }
             most = round == 2 ? index.memoryBytes() : most;
         }
-        assertThat(index.memoryBytes()).as("nothing leaks").isEqualTo(most);
+        assertThat(index.memoryBytes())
+                .as("nothing leaks")
+                .isEqualTo(most)
+                .isLessThanOrEqualTo(ChainIndex.maxMemoryBytes(B, slots));
+    }
+
+    /** What the plan says: 200 bytes a block of 16 tokens where prompts are chains, 312 at the very most. */
+    @Test
+    void maxMemoryBytes_blocksOfSixteenTokens_isSmall() {
+        assertThat(ChainIndex.maxMemoryBytes(16, 1 << 20)).isLessThan(312L << 20);
+        ChainIndex index = new ChainIndex(16, VOCABULARY, 1 << 14);
+        int[] tokens = new int[16];
+        BlockKey parent = ROOT;
+        for (int slot = 0; slot < 1 << 14; slot++) {
+            tokens[slot % 16]++;
+            BlockKey key = keys.next(parent, tokens, 0, 16);
+            index.insert(parent, slot == 0, key, tokens, 0, ChainIndex.id(slot, 1));
+            parent = key;
+        }
+        assertThat(index.size()).isEqualTo(1 << 14);
+        assertThat(index.memoryBytes()).isLessThan(200L << 14);
     }
 
     @Test
