@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * What it costs to allocate and free a block, and to lease and release it, by one thread and by two; what that puts on the Java heap; and
  * what Arrow's allocator and the C library's take for the same. All take turns. A single compare-and-set is measured too: it is the floor of
- * anything that threads share, and says how fast the machine was at the time.
+ * anything that threads share, and says how fast the machine was at the time. At the end, look-ups in a pool as it is used.
  */
 public final class MemoryBench implements Bench {
     private static final String ARROW = "Arrow buffer + close";
@@ -51,7 +51,7 @@ public final class MemoryBench implements Bench {
 
     @Override
     public String question() {
-        return "allocate, free, lease and release a block, against Arrow's allocator and malloc";
+        return "allocate, free, lease and release a block, against Arrow's allocator and malloc; look-ups in a pool";
     }
 
     @Override
@@ -88,11 +88,39 @@ public final class MemoryBench implements Bench {
                     "B",
                     Target.atMost(0)));
         }
+        terminal.progress("memory", rounds, rounds, "pool");
+        results.addAll(pool(rounds, nanos));
         return BenchmarkReport.here(
                 name(),
                 Home.root(),
                 results,
                 Map.of("settings", Map.of("rounds", rounds, "millisOfARound", nanos / 1_000_000)));
+    }
+
+    /** Look-ups in a pool as it is used. */
+    private static List<BenchmarkResult> pool(int rounds, long nanos) {
+        List<BenchmarkResult> results = new ArrayList<>();
+        try (PoolLoops loops = new PoolLoops()) {
+            for (PoolLoops.LookUp lookUp : PoolLoops.LookUp.values()) {
+                List<Double> acquire = new ArrayList<>();
+                List<Double> close = new ArrayList<>();
+                double heap = Double.MAX_VALUE;
+                // Two rounds more than are counted, for the compilers.
+                for (int round = -2; round < rounds; round++) {
+                    PoolLoops.Cost cost = loops.measure(lookUp, nanos);
+                    if (round >= 0) {
+                        acquire.add(cost.acquireNanos() / 1_000);
+                        close.add(cost.closeNanos() / 1_000);
+                        heap = Math.min(heap, cost.heapBytes());
+                    }
+                }
+                String name = "pool: " + lookUp.text;
+                results.add(BenchmarkResult.of(name + ", acquire", Samples.of(acquire), "us", null));
+                results.add(BenchmarkResult.of(name + ", close", Samples.of(close), "us", null));
+                results.add(BenchmarkResult.of(name + ", heap", Samples.of(heap), "B", null));
+            }
+        }
+        return results;
     }
 
     /** Value and reference, the target on the value: what matters is the figure itself, the reference is beside it. */
