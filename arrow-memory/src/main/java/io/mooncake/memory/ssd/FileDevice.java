@@ -96,7 +96,10 @@ final class FileDevice implements SsdDevice {
             if (!lock(lock)) {
                 throw openElsewhere(folder);
             }
-            sign(folder.resolve(OWNER), settings.owner());
+            if (!Files.exists(folder.resolve(OWNER)) || isOf(folder, settings.owner())) {
+                // Another one's stays: whoever is refused by the index next may not have made it his.
+                sign(folder.resolve(OWNER), settings.owner());
+            }
             FileStore store = Files.getFileStore(folder);
             // Any file but the lock file.
             String obstacle = DiskSpace.directObstacle(folder.resolve(OWNER), store);

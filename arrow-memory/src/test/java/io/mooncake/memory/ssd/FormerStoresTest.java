@@ -2,8 +2,10 @@
 package io.mooncake.memory.ssd;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -150,5 +152,16 @@ final class FormerStoresTest {
         assertThat(other.resolve("segment-0")).exists();
         formers.makeRoom(SEGMENT, false);
         assertThat(segments('c')).as("closed").isEqualTo(-1);
+    }
+
+    @Test
+    void makeRoom_folderThatWasRefused_isStillTheOtherNodes() throws Exception {
+        former("node-z", 'a', 50);
+        assertThatThrownBy(() -> SsdStore.open(settings("node-a", 'a')))
+                .isInstanceOf(MooncakeException.class)
+                .hasMessageContaining("node-z");
+        FormerStores formers = FormerStores.besides(List.of(settings("node-a", 'b')), SEGMENT);
+        formers.makeRoom(SEGMENT, true);
+        assertThat(segments('a')).isEqualTo(3);
     }
 }
