@@ -29,8 +29,12 @@ final class EntryBuckets {
 
     private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
 
+    private static final ByteBuffer NOTHING = ByteBuffer.allocateDirect(0);
+
     private final EntryPages entries;
-    private final ByteBuffer table;
+    /** Empty until there is something to find. */
+    private volatile ByteBuffer table = NOTHING;
+
     private final int buckets;
     private final long seed = new SecureRandom().nextLong();
     private final long hashMask;
@@ -41,18 +45,28 @@ final class EntryBuckets {
         this.entries = entries;
         this.hashMask = hashMask;
         buckets = (int) Math.ceil(Math.max(SLOTS, maxEntries) / (FILL * SLOTS));
+    }
+
+    /** Gets the memory, once; false where there is none. For the writer, before it puts anything. */
+    boolean open() {
+        if (table != NOTHING) {
+            return true;
+        }
+        ByteBuffer memory = Direct.allocate((buckets + 1) * BUCKET_BYTES);
+        if (memory == null) {
+            return false;
+        }
         // A cache line each: the buffer begins at one.
-        table = ByteBuffer.allocateDirect((buckets + 1) * BUCKET_BYTES)
-                .alignedSlice(BUCKET_BYTES)
-                .order(ByteOrder.nativeOrder());
+        table = memory.alignedSlice(BUCKET_BYTES).order(ByteOrder.nativeOrder());
+        return true;
     }
 
     long bytes() {
-        return (long) buckets * BUCKET_BYTES;
+        return table == NOTHING ? 0 : (long) buckets * BUCKET_BYTES;
     }
 
-    private long hash(long word0) {
-        long mixed = (word0 ^ seed) * 0x9E37_79B9_7F4A_7C15L;
+    private long hash(long word0, long word1) {
+        long mixed = (word0 ^ Long.rotateLeft(word1, 32) ^ seed) * 0x9E37_79B9_7F4A_7C15L;
         mixed = (mixed ^ mixed >>> 32) * 0xD6E8_FEB8_6659_FD93L;
         return (mixed ^ mixed >>> 32) & hashMask;
     }
@@ -78,7 +92,10 @@ final class EntryBuckets {
 
     /** The entry of the key {@code keys[at..at+4)}, or NONE. */
     int find(long[] keys, int at) {
-        long hash = hash(keys[at]);
+        if (table == NOTHING) {
+            return EntryPages.NONE;
+        }
+        long hash = hash(keys[at], keys[at + 1]);
         int entry = find(first(hash), tag(hash), keys, at);
         if (entry == EntryPages.NONE) {
             entry = find(second(hash), tag(hash), keys, at);
@@ -105,7 +122,7 @@ final class EntryBuckets {
 
     /** Makes {@code entry} found by {@code key}, which is not there yet. */
     void put(BlockKey key, int entry) {
-        long hash = hash(key.word0());
+        long hash = hash(key.word0(), key.word1());
         int first = first(hash);
         int second = second(hash);
         int slot = room(free(first) >= free(second) ? first : second);
@@ -136,7 +153,7 @@ final class EntryBuckets {
 
     /** Makes {@code entry} found no more; it still has its key. */
     void remove(int entry) {
-        long hash = hash(entries.word(entry, 0));
+        long hash = hash(entries.word(entry, 0), entries.word(entry, 1));
         if (!remove(first(hash), tag(hash) | entry + 1) && !remove(second(hash), tag(hash) | entry + 1)) {
             more.remove(new BlockKey(
                     entries.word(entry, 0), entries.word(entry, 1), entries.word(entry, 2), entries.word(entry, 3)));

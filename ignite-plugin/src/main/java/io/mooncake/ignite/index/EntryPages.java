@@ -11,8 +11,8 @@ import java.nio.ByteOrder;
  * Entries of 40 bytes in pages off the heap: the four words of a key, and a word that says who holds it. A page is made when it is needed and
  * kept; entries go back to a list and are taken again.
  *
- * <p>Threading: one writer under the owner's lock. The word of holders is written last and cleared first, so that a reader who finds it not
- * zero reads a whole key before it.
+ * <p>Threading: one writer under the owner's lock. The word of holders is written last and cleared first. A reader looks whether an entry was given
+ * back meanwhile: word and key that it read may be of two blocks then, and it looks again.
  */
 final class EntryPages {
     static final int NONE = -1;
@@ -30,6 +30,8 @@ final class EntryPages {
     private volatile int count;
     /** The first free entry, plus one; each has the next in its first word. */
     private long free;
+    /** How many have been given back: what a reader saw of an entry while this stood still was of one block. */
+    private volatile int frees;
 
     EntryPages(int maxEntries) {
         this.maxEntries = maxEntries;
@@ -50,7 +52,7 @@ final class EntryPages {
         return (long) ((count + PAGE_ENTRIES - 1) >>> PAGE_SHIFT) * PAGE_ENTRIES * ENTRY_BYTES;
     }
 
-    /** An entry for {@code key}, held by nobody yet; NONE when all are taken. */
+    /** An entry for {@code key}, held by nobody yet; NONE when all are taken, or there is no memory for more. */
     int take(BlockKey key) {
         int entry;
         if (free != 0) {
@@ -59,8 +61,11 @@ final class EntryPages {
         } else if (count < maxEntries) {
             entry = count;
             if ((entry & (PAGE_ENTRIES - 1)) == 0) {
-                pages[entry >>> PAGE_SHIFT] =
-                        ByteBuffer.allocateDirect(PAGE_ENTRIES * ENTRY_BYTES).order(ByteOrder.nativeOrder());
+                ByteBuffer page = Direct.allocate(PAGE_ENTRIES * ENTRY_BYTES);
+                if (page == null) {
+                    return NONE;
+                }
+                pages[entry >>> PAGE_SHIFT] = page;
             }
             count = entry + 1;
         } else {
@@ -78,8 +83,8 @@ final class EntryPages {
     /** Gives an entry back that nothing refers to any more. */
     void free(int entry) {
         holders(entry, 0);
-        // A reader that saw holders before reads the key once more, after them.
-        VarHandle.storeStoreFence();
+        // Before anything else comes into it.
+        frees++;
         pages[entry >>> PAGE_SHIFT].putLong(at(entry), free);
         free = entry + 1L;
     }
@@ -106,20 +111,26 @@ final class EntryPages {
                 && page.getLong(at + 24) == keys[from + 3];
     }
 
+    /** Stands still while no entry is given back. */
+    int frees() {
+        return frees;
+    }
+
     /** The holders of {@code entry} where that is an entry and has the key {@code keys[from..from+4)}, else 0. */
     long holdersOf(int entry, long[] keys, int from) {
         if (entry < 0 || entry >= count) {
             return 0;
         }
-        ByteBuffer page = pages[entry >>> PAGE_SHIFT];
-        int at = at(entry);
-        // Before the key: an entry that gets another one has no holders in between.
-        long word = (long) LONG.getAcquire(page, at + HOLDERS);
-        return page.getLong(at) == keys[from]
-                        && page.getLong(at + 8) == keys[from + 1]
-                        && page.getLong(at + 16) == keys[from + 2]
-                        && page.getLong(at + 24) == keys[from + 3]
-                ? word
-                : 0;
+        while (true) {
+            int before = frees;
+            long word = holders(entry);
+            if (!has(entry, keys, from)) {
+                return 0;
+            }
+            VarHandle.loadLoadFence();
+            if (frees == before) {
+                return word;
+            }
+        }
     }
 }

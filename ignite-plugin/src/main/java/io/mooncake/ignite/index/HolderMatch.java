@@ -2,7 +2,6 @@
 package io.mooncake.ignite.index;
 
 import java.util.Arrays;
-import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /**
  * A walk along a chain in {@link HolderTable}: who has had all blocks so far, and how many the others had. Those who still go on come first. For
@@ -32,9 +31,14 @@ final class HolderMatch {
         return slots[index];
     }
 
-    /** Blocks in a row, after the end of the walk. */
+    /** Of the slot, when it was found. */
+    int life(int index) {
+        return lives[index];
+    }
+
+    /** Blocks in a row. */
     int blocks(int index) {
-        return blocks[index];
+        return index < open ? walked : blocks[index];
     }
 
     /** Blocks that somebody had. */
@@ -69,21 +73,6 @@ final class HolderMatch {
         blocks[index] = walked;
         open--;
         swap(index, open);
-    }
-
-    void endOpen() {
-        Arrays.fill(blocks, 0, open, walked);
-        open = 0;
-    }
-
-    /** Takes out holders whose life is another one by now. */
-    void keepLives(AtomicIntegerArray now) {
-        for (int i = size - 1; i >= 0; i--) {
-            if (now.get(slots[i]) != lives[i]) {
-                size--;
-                swap(i, size);
-            }
-        }
     }
 
     private void swap(int one, int other) {

@@ -148,7 +148,7 @@ final class HolderTable {
     synchronized boolean store(int slot, BlockKey key) {
         int entry = buckets.find(key);
         if (entry == EntryPages.NONE) {
-            entry = entries.take(key);
+            entry = buckets.open() ? entries.take(key) : EntryPages.NONE;
             if (entry == EntryPages.NONE) {
                 refused++;
                 return false;
@@ -254,14 +254,6 @@ final class HolderTable {
 
     // ---------------------------------------------------------------------------------------------------- look-ups
 
-    /** Visible holders of {@code key}. */
-    int holderCount(BlockKey key) {
-        HolderMatch match = new HolderMatch();
-        walk(new long[] {key.word0(), key.word1(), key.word2(), key.word3()}, 0, 1, match);
-        end(match);
-        return match.size();
-    }
-
     /** Whether {@code slot} has {@code key}, visible or not. */
     synchronized boolean holds(int slot, BlockKey key) {
         int entry = buckets.find(key);
@@ -290,10 +282,17 @@ final class HolderTable {
                 BitSet many = word == MANY ? set(entry, keys, 4 * i) : null;
                 // A set that is no longer there is one of nobody's.
                 long few = word == MANY ? 0 : word;
-                if (match.walked() == 0) {
-                    begin(few, many, match);
-                } else {
+                if (match.walked() > 0) {
                     goOn(few, many, match);
+                } else {
+                    begin(few, many, match);
+                    if (word != 0 && entries.holdersOf(entry, keys, 4 * i) != word) {
+                        // A slot of it may have got another owner before its life was looked at.
+                        match.clear();
+                        i--;
+                        entry = EntryPages.NONE;
+                        continue;
+                    }
                 }
                 if (match.open() == 0) {
                     return false;
@@ -305,16 +304,18 @@ final class HolderTable {
         return true;
     }
 
-    /** Ends a walk. */
-    void end(HolderMatch match) {
-        match.endOpen();
-        match.keepLives(lives);
+    /** Whether holder {@code index} of {@code match}, and what belongs to its slot, is still the one that was found. */
+    boolean lives(HolderMatch match, int index) {
+        return lives.get(match.slot(index)) == match.life(index);
     }
 
     /** The many holders of an entry, if it still has the key; asked for under the lock where it has just changed. */
     private @Nullable BitSet set(int entry, long[] keys, int at) {
+        int frees = entries.frees();
         BitSet set = sets.get(entry);
-        return set != null && entries.has(entry, keys, at) ? set : settled(entry, keys, at);
+        return set != null && entries.holdersOf(entry, keys, at) == MANY && entries.frees() == frees
+                ? set
+                : settled(entry, keys, at);
     }
 
     /** The holders of an entry that changes at this moment, under the lock; null when there are none. */

@@ -11,7 +11,9 @@ import io.mooncake.memory.block.ChainKeys;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -91,9 +93,10 @@ public final class PoolIndex {
         BlockKey root = roots.get(tenant);
         if (root == null) {
             root = ChainKeys.root(identity, tenant.salt());
-            if (roots.size() < MAX_CACHED_ROOTS) {
-                roots.put(tenant, root);
+            if (roots.size() >= MAX_CACHED_ROOTS) {
+                roots.clear();
             }
+            roots.put(tenant, root);
         }
         return root;
     }
@@ -123,23 +126,26 @@ public final class PoolIndex {
     }
 
     private List<Run> runs(HolderMatch match) {
-        table.end(match);
         List<Run> runs = new ArrayList<>(match.size());
         for (int i = 0; i < match.size(); i++) {
             UUID owner = owners.get(match.slot(i));
-            if (owner != null) {
+            // In this order: a slot that has another owner by now has another life, too.
+            if (owner != null && table.lives(match, i)) {
                 runs.add(new Run(owner, match.blocks(i)));
             }
         }
         if (runs.size() > 1) {
             runs.sort(Comparator.comparingInt(Run::blocks).reversed().thenComparing(Run::nodeId));
+            // While a copy is exchanged for a newer one, both are seen.
+            Set<UUID> seen = new HashSet<>();
+            runs.removeIf(run -> !seen.add(run.nodeId()));
         }
         return runs;
     }
 
     /** Other nodes that hold {@code key}. */
     public int holderCount(BlockKey key) {
-        return table.holderCount(key);
+        return runs(List.of(key), 0).size();
     }
 
     /** Pairs of block and holder. */

@@ -19,28 +19,43 @@ final class Sweeper {
     synchronized void wake() {
         again = true;
         if (!running) {
-            running = true;
             Thread thread = new Thread(this::run, "mooncake-index-sweep");
             thread.setDaemon(true);
             thread.start();
+            running = true;
         }
     }
 
     private void run() {
-        boolean goOn = true;
-        while (goOn) {
-            synchronized (this) {
-                again = false;
-            }
-            boolean worked = sweep.getAsBoolean();
-            synchronized (this) {
-                goOn = again || worked;
-                if (!goOn) {
-                    running = false;
-                    notifyAll();
+        boolean over = false;
+        try {
+            while (!over) {
+                synchronized (this) {
+                    again = false;
                 }
+                boolean worked = sweep.getAsBoolean();
+                over = endsAfter(worked);
+            }
+        } finally {
+            if (!over) {
+                failed();
             }
         }
+    }
+
+    /** Whoever wakes it next tries again. */
+    private synchronized void failed() {
+        running = false;
+        notifyAll();
+    }
+
+    private synchronized boolean endsAfter(boolean worked) {
+        if (again || worked) {
+            return false;
+        }
+        running = false;
+        notifyAll();
+        return true;
     }
 
     /** Waits until there is nothing to do. */
