@@ -41,8 +41,8 @@ public final class BlockArena {
     private static final int SLOT_BITS = 24;
     private static final int SLOT_MASK = (1 << SLOT_BITS) - 1;
     private static final int MIN_CHUNK_SHIFT = 5;
-    /** Two cache lines of words, as processors fetch them in pairs. */
-    private static final int MAX_STEP_SHIFT = 4;
+    /** A cache line of words. */
+    private static final int MAX_STEP_SHIFT = 3;
 
     private static final long WAIT_MILLIS = 5;
 
@@ -63,7 +63,10 @@ public final class BlockArena {
     private final long[] blockBytes;
 
     private final int[] chunkBlocks;
-    /** By class, logarithm of the slots from one block's to the next one's: far enough for a cache line each where there are slots enough. */
+    /**
+     * By class, logarithm of the slots from one block's to the next one's. Where a chunk has few blocks, their words are in different cache lines; a
+     * group of slots that are searched together has as many blocks as without.
+     */
     private final int[] stepShift;
     /** What a chunk is cut into; 0 for runs. Written under shape before the chunk has its tag, read by holders of its blocks. */
     private final int[] chunkClass;
@@ -115,7 +118,7 @@ public final class BlockArena {
         for (int sizeClass = 1; sizeClass <= maxClass; sizeClass++) {
             blockBytes[sizeClass] = SizeClasses.units(sizeClass) * unitBytes;
             chunkBlocks[sizeClass] = (int) (chunkBytes / blockBytes[sizeClass]);
-            int room = (1 << chunkShift) / chunkBlocks[sizeClass];
+            int room = Math.max(1, FreeSlots.GROUP_SLOTS / chunkBlocks[sizeClass]);
             stepShift[sizeClass] = Math.min(MAX_STEP_SHIFT, Integer.SIZE - 1 - Integer.numberOfLeadingZeros(room));
         }
         chunkClass = new int[chunks];

@@ -44,6 +44,9 @@ final class FreeSlots {
 
     private static final int GROUP_SHIFT = 5;
     private static final int IN_GROUP = GROUP_SLOTS - 1;
+    /** Slots whose words are in one cache line. */
+    private static final int LINE_SLOTS = 8;
+
     /** Longs from one stripe's memory to the next: two cache lines, as processors fetch them in pairs. */
     private static final int LINE_SHIFT = 4;
     /**
@@ -83,6 +86,8 @@ final class FreeSlots {
         groups = (states.slots() + IN_GROUP) >>> GROUP_SHIFT;
         tags = new int[chunks];
         steps = new int[chunks];
+        // Never 0, whatever a thread sees that has not seen the chunk made.
+        Arrays.fill(steps, 1);
         hints = new long[((maxTag + 1) * STRIPES) << LINE_SHIFT];
         Arrays.fill(hints, NOWHERE);
         summary = new AtomicLongArray((groups + Long.SIZE - 1) / Long.SIZE);
@@ -130,11 +135,13 @@ final class FreeSlots {
         return next < states.slots() ? next : slot & ~IN_GROUP;
     }
 
-    private int takeFrom(int group, int tag, int line) {
+    /** A free slot of the group, from its slot number {@code from} on and around. */
+    private int takeFrom(int group, int from, int tag, int line) {
         int first = group << GROUP_SHIFT;
-        int end = Math.min(first + GROUP_SLOTS, states.slots());
-        for (int slot = first; slot < end; slot++) {
-            if (states.isFree(slot) && takeOne(slot, UNKNOWN, tag, line)) {
+        int step = steps[first >>> chunkShift];
+        for (int i = 0; i < GROUP_SLOTS; i += step) {
+            int slot = first + ((from + i) & IN_GROUP);
+            if (slot < states.slots() && states.isFree(slot) && takeOne(slot, UNKNOWN, tag, line)) {
                 return slot;
             }
         }
@@ -144,7 +151,7 @@ final class FreeSlots {
     private int search(int tag, int line) {
         long hint = hint(line);
         int group = slot(hint) >>> GROUP_SHIFT;
-        int slot = hint == NOWHERE || isHintOfOthers(tag, line, group) ? NONE : takeFrom(group, tag, line);
+        int slot = hint == NOWHERE || isHintOfOthers(tag, line, group) ? NONE : takeFrom(group, 0, tag, line);
         slot = slot != NONE ? slot : search(tag, line, true);
         return slot != NONE ? slot : search(tag, line, false);
     }
@@ -158,7 +165,8 @@ final class FreeSlots {
                 continue;
             }
             if (!passOver || !isHintOfOthers(tag, line, group)) {
-                int slot = takeFrom(group, tag, line);
+                // Where others are too, in another cache line than the first of them.
+                int slot = takeFrom(group, passOver ? 0 : LINE_SLOTS * (1 + stripe(line) % 3), tag, line);
                 if (slot != NONE) {
                     return slot;
                 }
@@ -201,6 +209,10 @@ final class FreeSlots {
 
     private long hint(int line) {
         return (long) HINT.getOpaque(hints, line);
+    }
+
+    private static int stripe(int line) {
+        return (line >>> LINE_SHIFT) & (STRIPES - 1);
     }
 
     private static int slot(long hint) {
