@@ -24,7 +24,7 @@ final class MemoryBenchTest {
         assertThat(report.get("bench").getAsString()).isEqualTo("memory");
         assertThat(report.getAsJsonObject("settings").get("rounds").getAsInt()).isEqualTo(1);
         JsonArray results = report.getAsJsonArray("results");
-        assertThat(results).hasSize(15);
+        assertThat(results).hasSize(24);
         results.forEach(element -> {
             JsonObject result = element.getAsJsonObject();
             String name = result.get("name").getAsString();
@@ -34,7 +34,8 @@ final class MemoryBenchTest {
                 assertThat(value).as(name).isLessThan(1);
             } else {
                 assertThat(value).as(name).isPositive().isFinite();
-                assertThat(result.get("unit").getAsString()).isEqualTo("ns");
+                String unit = !name.startsWith("pool: ") ? "ns" : name.endsWith("heap") ? "B" : "us";
+                assertThat(result.get("unit").getAsString()).as(name).isEqualTo(unit);
             }
         });
         assertThat(results.get(0).getAsJsonObject().get("referenceValue").getAsDouble())
