@@ -40,7 +40,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class LocalKvPool implements KvPool, AutoCloseable {
     /** Policy of pools that are not told another. */
-    public static final String DEFAULT_POLICY = "lru";
+    public static final String DEFAULT_POLICY = "return-index";
 
     /** Longest prompt. */
     public static final int MAX_PROMPT_TOKENS = PrefixTree.MAX_TOKENS;

@@ -60,7 +60,7 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
-    /** Which blocks leave memory for others: lru, the default, lfu, gdsf, s3-fifo, arc, w-tinylfu or return-index. */
+    /** Which blocks leave memory for others: return-index, the default, lru, lfu, gdsf, s3-fifo, arc or w-tinylfu. */
     public MooncakePluginProvider setEvictionPolicy(@Nullable String evictionPolicy) {
         options.evictionPolicy = evictionPolicy;
         return this;
