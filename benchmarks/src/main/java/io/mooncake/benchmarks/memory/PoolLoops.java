@@ -14,6 +14,7 @@ import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SplittableRandom;
 
 /**
@@ -101,7 +102,7 @@ final class PoolLoops implements AutoCloseable {
 
     /** Looks {@code what} up for about {@code nanos}. */
     Cost measure(LookUp what, long nanos) {
-        int[] prompt = prompts.get(what);
+        int[] prompt = Objects.requireNonNull(prompts.get(what));
         Deadline deadline = Deadline.ofMillis(1_000);
         long acquiring = 0;
         long closing = 0;
