@@ -30,6 +30,10 @@ final class TierCatalog implements BlockListener {
         boolean onSsd;
         /** Whether it was not worth a place on the SSD. */
         boolean refused;
+        /** Whether it gets one all the same, for what follows it. */
+        boolean wanted;
+        /** Place among the children of the block before it, while it is on the SSD. */
+        private int sibling;
 
         Entry(StoredBlock block) {
             this.block = block;
@@ -55,7 +59,7 @@ final class TierCatalog implements BlockListener {
     /** On the SSD and in memory. */
     private final LinkedHashMap<BlockKey, Entry> warm = new LinkedHashMap<>();
     /** Blocks on the SSD by the block before them. */
-    private final Map<BlockKey, List<BlockKey>> children = new HashMap<>();
+    private final Map<BlockKey, List<Entry>> children = new HashMap<>();
     /** Those of {@code cold} that have none. */
     private final TierLeaves leaves;
 
@@ -139,10 +143,12 @@ final class TierCatalog implements BlockListener {
             if (!entry.onSsd) {
                 entry.onSsd = true;
                 entry.refused = false;
+                entry.wanted = false;
                 entry.lastUseNanos = nanoClock.getAsLong();
                 (entry.inMemory ? warm : cold).put(block.key(), entry);
-                children.computeIfAbsent(block.parent(), parent -> new ArrayList<>(1))
-                        .add(block.key());
+                List<Entry> siblings = children.computeIfAbsent(block.parent(), parent -> new ArrayList<>(1));
+                entry.sibling = siblings.size();
+                siblings.add(entry);
                 place(entry);
                 place(entries.get(block.parent()));
             }
@@ -151,15 +157,24 @@ final class TierCatalog implements BlockListener {
         return true;
     }
 
-    /** The SSD does not have {@code key} any more. */
-    void gone(BlockKey key) {
+    /**
+     * The SSD does not have {@code key} any more.
+     *
+     * @param isGone asked under the lock, for who looked before or takes it out: nothing changes when it says no
+     * @return what it said
+     */
+    boolean gone(BlockKey key, BooleanSupplier isGone) {
         synchronized (this) {
+            if (!isGone.getAsBoolean()) {
+                return false;
+            }
             Entry entry = entries.get(key);
             if (entry != null && entry.onSsd) {
                 forget(key, entry);
             }
         }
         events.drain();
+        return true;
     }
 
     /** The SSD has nothing any more. */
@@ -176,12 +191,13 @@ final class TierCatalog implements BlockListener {
         entry.onSsd = false;
         cold.remove(key);
         warm.remove(key);
-        List<BlockKey> siblings = children.get(entry.block.parent());
+        List<Entry> siblings = children.get(entry.block.parent());
         if (siblings != null) {
-            int at = siblings.indexOf(key);
-            int last = siblings.size() - 1;
-            siblings.set(at, siblings.get(last));
-            siblings.remove(last);
+            Entry last = siblings.remove(siblings.size() - 1);
+            if (last != entry) {
+                siblings.set(entry.sibling, last);
+                last.sibling = entry.sibling;
+            }
             if (siblings.isEmpty()) {
                 children.remove(entry.block.parent());
             }
@@ -202,25 +218,65 @@ final class TierCatalog implements BlockListener {
 
     /**
      * Whether {@code block} of memory is worth the place of the one that would go for it, and what it follows has one or may get one: of a chain
-     * whose beginning was refused the rest would be of no use.
+     * whose beginning was refused the rest would be of no use. Where it is worth it now and the beginning was not before, the beginning is asked
+     * for again, and the block behind it: the answer is no for this time.
      */
-    synchronized boolean admits(StoredBlock block) {
-        Entry entry = entries.get(block.key());
-        Entry parent = entries.get(block.parent());
-        Entry victim = victim();
-        boolean worthIt = victim == null
-                || !leaves.has(victim)
-                || leaves.worth(block.key(), nanoClock.getAsLong()) >= TierLeaves.lastWorth(victim);
-        boolean refused = !worthIt || block.depth() > 0 && (parent == null || parent.refused);
-        if (entry != null) {
-            entry.refused = refused;
+    boolean admits(StoredBlock block) {
+        List<BlockKey> again = new ArrayList<>(0);
+        boolean admitted;
+        synchronized (this) {
+            Entry entry = entries.get(block.key());
+            admitted = entry != null && entry.wanted || isWorthIt(block) && follows(block, again);
+            if (entry != null) {
+                entry.refused = !admitted && again.isEmpty();
+                entry.wanted |= !again.isEmpty();
+            }
         }
-        return !refused;
+        again.forEach(unwritten);
+        return admitted;
     }
 
-    /** The block that may leave the SSD, taken out of what it has; null when it has none. */
+    private boolean isWorthIt(StoredBlock block) {
+        Entry victim = victim();
+        return victim == null
+                || !leaves.has(victim)
+                || leaves.worth(block.key(), nanoClock.getAsLong()) >= TierLeaves.lastWorth(victim);
+    }
+
+    /** Whether what {@code block} follows was not refused. Else {@code again} gets what has to be written before it, and the block itself, if memory has all of it. */
+    private boolean follows(StoredBlock block, List<BlockKey> again) {
+        List<Entry> refused = new ArrayList<>(0);
+        StoredBlock last = block;
+        while (last.depth() > 0) {
+            Entry parent = entries.get(last.parent());
+            if (parent == null || parent.refused && !parent.inMemory) {
+                return false;
+            }
+            if (!parent.refused) {
+                break;
+            }
+            refused.add(parent);
+            last = parent.block;
+        }
+        for (int i = refused.size() - 1; i >= 0; i--) {
+            Entry parent = refused.get(i);
+            parent.refused = false;
+            parent.wanted = true;
+            again.add(parent.key());
+        }
+        if (!refused.isEmpty()) {
+            again.add(block.key());
+        }
+        return refused.isEmpty();
+    }
+
+    /**
+     * The block that may leave the SSD, taken out of what it has; null when it has none.
+     *
+     * @param remove takes it off the SSD, under the lock: nobody writes it again in between
+     */
     @Nullable
-    BlockKey takeVictim() {
+    BlockKey takeVictim(Consumer<BlockKey> remove) {
         BlockKey key;
         synchronized (this) {
             Entry victim = victim();
@@ -228,6 +284,7 @@ final class TierCatalog implements BlockListener {
                 return null;
             }
             key = victim.key();
+            remove.accept(key);
             forget(key, victim);
         }
         events.drain();
@@ -247,8 +304,8 @@ final class TierCatalog implements BlockListener {
             return null;
         }
         BlockKey key = from.keySet().iterator().next();
-        for (List<BlockKey> next = children.get(key); next != null; next = children.get(key)) {
-            key = next.get(next.size() - 1);
+        for (List<Entry> next = children.get(key); next != null; next = children.get(key)) {
+            key = next.get(next.size() - 1).key();
         }
         return entries.get(key);
     }

@@ -112,8 +112,10 @@ final class TierReader {
         } else if (reason != MissReason.NO_MEMORY) {
             // Sound as a record, wrong as a block: it was written wrong, and would be read again and again.
             damaged.increment();
-            catalog.gone(flight.key);
-            ssd.remove(flight.key);
+            catalog.gone(flight.key, () -> {
+                ssd.remove(flight.key);
+                return true;
+            });
         }
         return reason;
     }
@@ -121,12 +123,12 @@ final class TierReader {
     private MissReason reason(SsdOutcome outcome, BlockKey key) {
         switch (outcome) {
             case MISS, REMOVED -> {
-                catalog.gone(key);
+                catalog.gone(key, () -> !ssd.contains(key)); // it may have been written again
                 return MissReason.NOT_CACHED;
             }
             case DAMAGED -> {
                 damaged.increment();
-                catalog.gone(key);
+                catalog.gone(key, () -> !ssd.contains(key)); // it may have been written again
                 return MissReason.CHECKSUM;
             }
             case PENDING, BUSY -> {

@@ -256,11 +256,10 @@ final class TierWriter {
      */
     private synchronized void makeRoom(int slots) {
         while (ssd.taken() > mostTaken(slots)) {
-            BlockKey victim = catalog.takeVictim();
+            BlockKey victim = catalog.takeVictim(ssd::remove);
             if (victim == null) {
                 return;
             }
-            ssd.remove(victim);
             evicted.increment();
         }
     }
@@ -293,8 +292,7 @@ final class TierWriter {
     }
 
     private void lost(BlockKey key) {
-        catalog.gone(key);
-        if (pool.contains(key)) {
+        if (catalog.gone(key, () -> !ssd.contains(key)) && pool.contains(key)) {
             backlog.due(key);
         }
     }

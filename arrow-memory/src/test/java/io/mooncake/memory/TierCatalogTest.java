@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Which block leaves the SSD, and which one is not written to it, by what they are worth. */
 final class TierCatalogTest {
@@ -18,8 +19,9 @@ final class TierCatalogTest {
 
     private final Map<BlockKey, Double> worths = new HashMap<>();
     private long now;
+    private final List<BlockKey> offered = new ArrayList<>();
     private final TierCatalog catalog =
-            new TierCatalog(key -> {}, List.of(), (key, lastUse) -> worths.getOrDefault(key, 0.0), () -> ++now);
+            new TierCatalog(offered::add, List.of(), (key, lastUse) -> worths.getOrDefault(key, 0.0), () -> ++now);
 
     private static StoredBlock block(long number, BlockKey parent, int depth) {
         return new StoredBlock(new BlockKey(number, 1, 2, 3), parent, depth, new int[0], number, "");
@@ -49,13 +51,13 @@ final class TierCatalogTest {
         List<StoredBlock> poor = chain(200, 3, 1.0);
         List<StoredBlock> young = chain(300, 3, 3.0);
         for (int i = 2; i >= 0; i--) {
-            assertThat(catalog.takeVictim()).isEqualTo(poor.get(i).key());
+            assertThat(catalog.takeVictim(key -> {})).isEqualTo(poor.get(i).key());
         }
         worths.put(young.get(2).key(), 0.5);
-        assertThat(catalog.takeVictim())
+        assertThat(catalog.takeVictim(key -> {}))
                 .as("worth less by now")
                 .isEqualTo(young.get(2).key());
-        assertThat(catalog.takeVictim()).isEqualTo(old.get(2).key());
+        assertThat(catalog.takeVictim(key -> {})).isEqualTo(old.get(2).key());
     }
 
     @Test
@@ -63,7 +65,7 @@ final class TierCatalogTest {
         List<StoredBlock> old = chain(100, 3, 1.0);
         List<StoredBlock> young = chain(200, 3, 1.0);
         List<BlockKey> gone = new ArrayList<>();
-        for (BlockKey key = catalog.takeVictim(); key != null; key = catalog.takeVictim()) {
+        for (BlockKey key = catalog.takeVictim(it -> {}); key != null; key = catalog.takeVictim(it -> {})) {
             gone.add(key);
         }
         assertThat(gone)
@@ -83,10 +85,10 @@ final class TierCatalogTest {
         worths.put(both.key(), 1.0);
         catalog.onStored(both);
         catalog.written(both, () -> true);
-        assertThat(catalog.takeVictim()).isEqualTo(chain.get(1).key());
-        assertThat(catalog.takeVictim()).isEqualTo(chain.get(0).key());
-        assertThat(catalog.takeVictim()).as("nothing else is left").isEqualTo(both.key());
-        assertThat(catalog.takeVictim()).isNull();
+        assertThat(catalog.takeVictim(key -> {})).isEqualTo(chain.get(1).key());
+        assertThat(catalog.takeVictim(key -> {})).isEqualTo(chain.get(0).key());
+        assertThat(catalog.takeVictim(key -> {})).as("nothing else is left").isEqualTo(both.key());
+        assertThat(catalog.takeVictim(key -> {})).isNull();
     }
 
     @Test
@@ -96,7 +98,7 @@ final class TierCatalogTest {
         StoredBlock next = block(201, poor.key(), 1);
         StoredBlock rich = block(300, ROOT, 0);
         worths.put(poor.key(), 1.0);
-        worths.put(next.key(), 9.0);
+        worths.put(next.key(), 1.0);
         worths.put(rich.key(), 2.0);
         for (StoredBlock block : List.of(poor, next, rich)) {
             catalog.onStored(block);
@@ -107,6 +109,63 @@ final class TierCatalogTest {
         catalog.onRemoved(next.key(), 0);
         catalog.onRemoved(poor.key(), 0);
         assertThat(catalog.lost()).as("nothing that should have been written").isZero();
+    }
+
+    @Test
+    void admits_whatFollowsARefusedBlockIsWorthItNow_asksForBothAgain() {
+        chain(100, 4, 2.0);
+        StoredBlock first = block(200, ROOT, 0);
+        StoredBlock second = block(201, first.key(), 1);
+        StoredBlock third = block(202, second.key(), 2);
+        List.of(first, second, third).forEach(catalog::onStored);
+        assertThat(catalog.admits(first)).isFalse();
+        assertThat(catalog.admits(second)).isFalse();
+        offered.clear();
+        worths.put(third.key(), 9.0);
+        assertThat(catalog.admits(third)).isFalse();
+        assertThat(offered).containsExactly(first.key(), second.key(), third.key());
+        for (StoredBlock block : List.of(first, second, third)) {
+            assertThat(catalog.admits(block)).isTrue();
+            catalog.written(block, () -> true);
+        }
+        assertThat(offered).hasSize(3);
+    }
+
+    @Test
+    void admits_whatItFollowsHasGone_isRefused() {
+        chain(100, 4, 2.0);
+        StoredBlock first = block(200, ROOT, 0);
+        StoredBlock second = block(201, first.key(), 1);
+        List.of(first, second).forEach(catalog::onStored);
+        assertThat(catalog.admits(first)).isFalse();
+        catalog.onRemoved(first.key(), 0);
+        offered.clear();
+        worths.put(second.key(), 9.0);
+        assertThat(catalog.admits(second)).isFalse();
+        assertThat(offered).isEmpty();
+    }
+
+    /** The first blocks of all prompts follow one root. With a search among them this takes minutes. */
+    @Test
+    @Timeout(60)
+    void allGone_manyFirstBlocks_takesEachOutAtOnce() {
+        int count = 200_000;
+        for (int i = 0; i < count; i++) {
+            catalog.written(block(i, ROOT, 0), () -> true);
+        }
+        assertThat(catalog.ssdBlocks()).isEqualTo(count);
+        catalog.allGone();
+        assertThat(catalog.ssdBlocks()).isZero();
+        assertThat(catalog.takeVictim(key -> {})).isNull();
+    }
+
+    @Test
+    void gone_writtenAgainMeanwhile_stays() {
+        StoredBlock block = chain(100, 1, 1.0).get(0);
+        assertThat(catalog.gone(block.key(), () -> false)).isFalse();
+        assertThat(catalog.onSsd(block.key())).isTrue();
+        assertThat(catalog.gone(block.key(), () -> true)).isTrue();
+        assertThat(catalog.onSsd(block.key())).isFalse();
     }
 
     @Test
@@ -126,7 +185,7 @@ final class TierCatalogTest {
         }
         int blocks = there.size();
         while (there.size() > blocks / 2) {
-            BlockKey gone = catalog.takeVictim();
+            BlockKey gone = catalog.takeVictim(key -> {});
             there.remove(gone);
             last.put(gone, worths.get(gone));
             Set<BlockKey> parents = new HashSet<>();

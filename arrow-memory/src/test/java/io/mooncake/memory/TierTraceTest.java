@@ -50,7 +50,7 @@ final class TierTraceTest {
                 return;
             }
             if (full) {
-                blocks.remove(catalog.takeVictim());
+                blocks.remove(catalog.takeVictim(gone -> {}));
             }
             catalog.written(block, () -> true);
             written++;
