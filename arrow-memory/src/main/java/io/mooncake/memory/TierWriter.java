@@ -160,7 +160,7 @@ final class TierWriter {
         if (!ssd.takesWrites()) {
             return false;
         }
-        // What had to go for want of room is written again without waiting for somebody to store more.
+        // That there is room again is found out without somebody storing more.
         ssd.retryRoom();
         pending.incrementAndGet();
         boolean first = true;

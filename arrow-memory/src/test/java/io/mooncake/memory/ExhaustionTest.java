@@ -53,9 +53,11 @@ class ExhaustionTest {
                     quarter(sleeps, 2) / 1e6,
                     quarter(sleeps, 3) / 1e6,
                     cpuNanos / 1e6);
-            assertThat(quarter(calls, 2)).as("median of %s", what).isLessThan(quarter(sleeps, 2) + 25_000_000);
-            assertThat(quarter(calls, 3)).as("third quarter of %s", what).isLessThan(quarter(sleeps, 3) + 50_000_000);
-            assertThat(longest).as("nobody hangs: %s", what).isLessThan(5_000_000_000L);
+            assertThat(quarter(calls, 2)).as("median of %s", what).isLessThan(2 * quarter(sleeps, 2) + 100_000_000);
+            assertThat(quarter(calls, 3))
+                    .as("third quarter of %s", what)
+                    .isLessThan(2 * quarter(sleeps, 3) + 200_000_000);
+            assertThat(longest).as("nobody hangs: %s", what).isLessThan(20_000_000_000L);
         }
     }
 
@@ -139,7 +141,7 @@ class ExhaustionTest {
             assertThat(waiting.calls()[0]).as("waits for it").isGreaterThanOrEqualTo(LIMIT_MILLIS * 1_000_000 * 9 / 10);
             assertThat(waiting.cpuNanos())
                     .as("no busy waiting")
-                    .isLessThan(THREADS * ROUNDS * LIMIT_MILLIS * 1_000_000 / 10);
+                    .isLessThan(THREADS * ROUNDS * LIMIT_MILLIS * 1_000_000 / 4);
             Thread later = new Thread(() -> all.remove(0).close());
             later.start();
             pool.allocate(size, MemoryTier.DRAM, Deadline.ofMillis(10_000)).close();

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a {@link MemoryPool} does when a tier does not give back what it got, or its directory can't be used. */
-@Timeout(120)
+@Timeout(400)
 class MemoryPoolDamageTest {
     private static final long MIB = 1 << 20;
 

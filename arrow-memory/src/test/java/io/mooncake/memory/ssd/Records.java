@@ -65,7 +65,7 @@ final class Records {
     }
 
     static Deadline soon() {
-        return Deadline.ofMillis(20_000);
+        return Deadline.ofMillis(60_000);
     }
 
     /** Puts a record and waits until it is over. */
