@@ -130,19 +130,25 @@ final class LocalWriter implements BlockWriter {
         views.end();
         views = new BorrowedViews(KIND);
         int published = 0;
-        int count = pendingCount;
-        pendingCount = 0;
-        for (int i = 0; i < count; i++) {
-            int slot = pending[i];
-            if (slot == THERE) {
-                parent = key(firstPending);
-                published += broken ? 0 : 1;
-            } else if (broken) {
-                store.abandon(slot);
-            } else {
-                published += publish(slot, key(firstPending));
+        int done = 0;
+        try {
+            while (done < pendingCount) {
+                int slot = pending[done];
+                if (slot == THERE) {
+                    parent = key(firstPending);
+                    published += broken ? 0 : 1;
+                } else if (broken) {
+                    store.abandon(slot);
+                } else {
+                    published += publish(slot, key(firstPending));
+                }
+                done++;
+                firstPending++;
             }
-            firstPending++;
+        } finally {
+            // What is left after a failure goes back with the writer.
+            System.arraycopy(pending, done, pending, 0, pendingCount - done);
+            pendingCount -= done;
         }
         return published;
     }

@@ -50,6 +50,7 @@ final class TierLeaves {
     /** Those that came last, which are likely to be worth little: what memory gave up, and what followed by nothing since the last decision. */
     private final Leaf[] fresh = new Leaf[FRESH];
 
+    private int freshNext;
     private int freshCount;
 
     TierLeaves(Worth worth) {
@@ -65,7 +66,9 @@ final class TierLeaves {
         if (among && leaf.at == NOWHERE) {
             leaf.at = leaves.size();
             leaves.add(leaf);
-            fresh[freshCount++ % FRESH] = leaf;
+            fresh[freshNext] = leaf;
+            freshNext = (freshNext + 1) % FRESH;
+            freshCount = Math.min(freshCount + 1, FRESH);
         } else if (!among && leaf.at != NOWHERE) {
             Leaf last = leaves.remove(leaves.size() - 1);
             if (last != leaf) {
@@ -94,9 +97,10 @@ final class TierLeaves {
         if (oldest != null && has(oldest)) {
             offer(oldest);
         }
-        for (int i = 0; i < Math.min(freshCount, FRESH); i++) {
-            if (has(fresh[i])) {
-                offer(fresh[i]);
+        for (int i = 1; i <= freshCount; i++) {
+            Leaf leaf = fresh[(freshNext + FRESH - i) % FRESH];
+            if (has(leaf)) {
+                offer(leaf);
             }
         }
         freshCount = 0;

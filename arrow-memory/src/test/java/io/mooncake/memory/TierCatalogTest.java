@@ -4,6 +4,7 @@ package io.mooncake.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -184,6 +185,8 @@ final class TierCatalogTest {
             there.put(branch.key(), branch);
         }
         int blocks = there.size();
+        double[] sorted =
+                there.keySet().stream().mapToDouble(worths::get).sorted().toArray();
         while (there.size() > blocks / 2) {
             BlockKey gone = catalog.takeVictim(key -> {});
             there.remove(gone);
@@ -196,8 +199,11 @@ final class TierCatalogTest {
         double stay = there.keySet().stream().mapToDouble(worths::get).average().orElse(0);
         double gone =
                 last.values().stream().mapToDouble(worth -> worth).average().orElse(1);
-        // 0.75 and 0.25 if all were looked at.
-        assertThat(stay).isGreaterThan(0.65);
-        assertThat(gone).isLessThan(0.35);
+        // What they were if all were looked at, and chains had no order.
+        double best = Arrays.stream(sorted, 0, last.size()).average().orElse(1);
+        double rest = Arrays.stream(sorted, last.size(), blocks).average().orElse(0);
+        System.out.printf("victims: %.3f gone (%.3f at best), %.3f stay (%.3f)%n", gone, best, stay, rest);
+        assertThat(gone).isLessThan(best + 0.05);
+        assertThat(stay).isGreaterThan(rest - 0.05);
     }
 }

@@ -255,14 +255,15 @@ public final class ChainIndex {
         ArrayDeque<Integer> parents = new ArrayDeque<>();
         parents.add(slot);
         for (Integer parent = parents.poll(); parent != null; parent = parents.poll()) {
-            for (Parked block : parked.waiting(keys.key(parent))) {
+            for (Parked block : parked.take(keys.key(parent))) {
                 Appended appended = tree.append(places[parent], block.tokens(), 0, block.id(), 0);
-                // One whose tokens are there under another key is no block of the chain: it stays outside until it
-                // goes.
                 if (appended.added()) {
-                    parked.remove(block);
                     places[block.slot()] = appended.position();
                     parents.add(block.slot());
+                } else {
+                    // Its tokens are there under another key, so it is no block of the chain: it stays outside until it
+                    // goes.
+                    parked.add(block);
                 }
             }
         }
@@ -356,13 +357,20 @@ public final class ChainIndex {
         }
     }
 
-    /** Bytes of all arrays; parked blocks are not counted. */
+    /** Bytes that it takes now. */
     public long memoryBytes() {
-        return tree.memoryBytes() + keys.bytes() + 4L * places.length;
+        return tree.memoryBytes()
+                + keys.bytes()
+                + 4L * places.length
+                + ParkedBlocks.bytes(tree.blockTokens(), parked());
     }
 
     /** The most that {@link #memoryBytes} becomes, whatever the prompts are. */
     public static long maxMemoryBytes(int blockTokens, int slots) {
-        return PrefixTree.maxMemoryBytes(blockTokens, slots) + KeyTable.bytes(slots) + 4L * slots;
+        // All of them may come before their parents; then the tree is empty, but keeps what it has.
+        return PrefixTree.maxMemoryBytes(blockTokens, slots)
+                + KeyTable.bytes(slots)
+                + 4L * slots
+                + ParkedBlocks.bytes(blockTokens, slots);
     }
 }

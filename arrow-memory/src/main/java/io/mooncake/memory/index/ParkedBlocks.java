@@ -9,8 +9,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Blocks whose parent is not in the tree, by slot and by the key of the parent they wait for. Rare and short-lived, so on plain maps: some 200
- * bytes a block and its tokens. Under the owner's lock.
+ * Blocks whose parent is not in the tree, by slot and by the key of the parent they wait for. Few as a rule, so on plain maps. Under the owner's
+ * lock.
  */
 final class ParkedBlocks {
     /**
@@ -21,8 +21,16 @@ final class ParkedBlocks {
      */
     record Parked(int slot, BlockKey parent, int[] tokens, long id) {}
 
+    /** Of a block, besides its tokens: its record, the cells of both maps, a list, boxes. */
+    private static final int BYTES = 240;
+
     private final Map<Integer, Parked> bySlot = new HashMap<>();
     private final Map<BlockKey, List<Parked>> byParent = new HashMap<>();
+
+    /** Bytes of the Java heap for {@code count} blocks. */
+    static long bytes(int blockTokens, int count) {
+        return (BYTES + 4L * blockTokens) * count;
+    }
 
     int count() {
         return bySlot.size();
@@ -54,9 +62,13 @@ final class ParkedBlocks {
         }
     }
 
-    /** Those that wait for {@code parent}; a copy. */
-    List<Parked> waiting(BlockKey parent) {
-        List<Parked> waiting = byParent.isEmpty() ? null : byParent.get(parent);
-        return waiting == null ? List.of() : List.copyOf(waiting);
+    /** Takes out those that wait for {@code parent}. */
+    List<Parked> take(BlockKey parent) {
+        List<Parked> waiting = byParent.isEmpty() ? null : byParent.remove(parent);
+        if (waiting == null) {
+            return List.of();
+        }
+        waiting.forEach(block -> bySlot.remove(block.slot));
+        return waiting;
     }
 }

@@ -28,6 +28,9 @@ final class SegmentFiles implements AutoCloseable {
     private boolean refused;
     private long retryAtNanos;
     private volatile String noRoom = "";
+    private volatile boolean making;
+    // Guarded by this.
+    private boolean closed;
 
     SegmentFiles(
             SsdDevice device,
@@ -103,8 +106,23 @@ final class SegmentFiles implements AutoCloseable {
         }
     }
 
+    /** Whether somebody is making a file. A device that stalls holds it, and whoever closes this meanwhile. */
+    boolean busy() {
+        return making;
+    }
+
     private boolean make() {
-        if (made == files.length() || (refused && nanoClock.getAsLong() - retryAtNanos < 0)) {
+        making = true;
+        try {
+            return makeNext();
+        } finally {
+            making = false;
+        }
+    }
+
+    private boolean makeNext() {
+        // After the close the folder may be another one's.
+        if (closed || made == files.length() || (refused && nanoClock.getAsLong() - retryAtNanos < 0)) {
             return false;
         }
         int segment = 0;
@@ -176,8 +194,10 @@ final class SegmentFiles implements AutoCloseable {
         }
     }
 
+    /** Makes no more files. After a file that is being made. */
     @Override
-    public void close() {
+    public synchronized void close() {
+        closed = true;
         for (int segment = 0; segment < files.length(); segment++) {
             SsdFile file = files.get(segment);
             if (file != null) {

@@ -406,7 +406,7 @@ public final class SsdStore implements AutoCloseable {
             return;
         }
         closed = true;
-        if (engine.stop(settings.stallMillis())) {
+        if (engine.stop(settings.stallMillis()) && !segments.busy()) {
             closeFiles();
             return;
         }
