@@ -5,6 +5,7 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.RequestHints;
 import java.time.Duration;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 
 /**
@@ -66,161 +67,104 @@ public record GenerationRequest(
 
     /** The same with another limit of tokens. */
     public GenerationRequest maxNewTokens(int tokens) {
-        return new GenerationRequest(
-                prompt,
-                tokens,
-                stopTokens,
-                lookup,
-                store,
-                lookupTimeout,
-                sampling,
-                retokenised,
-                keepLogits,
-                onToken,
-                hints);
+        return with(change -> change.maxNewTokens = tokens);
     }
 
     /** The same, ended by one of {@code tokens}. */
     public GenerationRequest stopAt(Set<Integer> tokens) {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                tokens,
-                lookup,
-                store,
-                lookupTimeout,
-                sampling,
-                retokenised,
-                keepLogits,
-                onToken,
-                hints);
+        return with(change -> change.stopTokens = tokens);
     }
 
     /** The same, computed whole and stored nowhere: the measure that reuse is held against. */
     public GenerationRequest withoutCache() {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                stopTokens,
-                false,
-                false,
-                lookupTimeout,
-                sampling,
-                retokenised,
-                keepLogits,
-                onToken,
-                hints);
+        return cache(false, false);
     }
 
     /** The same with cached prefixes used or not, new blocks stored or not. */
     public GenerationRequest cache(boolean use, boolean keep) {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                stopTokens,
-                use,
-                keep,
-                lookupTimeout,
-                sampling,
-                retokenised,
-                keepLogits,
-                onToken,
-                hints);
+        return with(change -> {
+            change.lookup = use;
+            change.store = keep;
+        });
     }
 
     /** The same with another limit for fetches. */
     public GenerationRequest lookupTimeout(Duration limit) {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                stopTokens,
-                lookup,
-                store,
-                limit,
-                sampling,
-                retokenised,
-                keepLogits,
-                onToken,
-                hints);
+        return with(change -> change.lookupTimeout = limit);
     }
 
     /** The same, tokens chosen by {@code how}. */
     public GenerationRequest sampling(Sampling how) {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                stopTokens,
-                lookup,
-                store,
-                lookupTimeout,
-                how,
-                retokenised,
-                keepLogits,
-                onToken,
-                hints);
+        return with(change -> change.sampling = how);
     }
 
     /** The same, marked as diverged from its conversation's ledger or not. */
     public GenerationRequest retokenised(boolean diverged) {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                stopTokens,
-                lookup,
-                store,
-                lookupTimeout,
-                sampling,
-                diverged,
-                keepLogits,
-                onToken,
-                hints);
+        return with(change -> change.retokenised = diverged);
     }
 
     /** The same, the first token's logits returned whole. */
     public GenerationRequest keepingLogits() {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                stopTokens,
-                lookup,
-                store,
-                lookupTimeout,
-                sampling,
-                retokenised,
-                true,
-                onToken,
-                hints);
+        return with(change -> change.keepLogits = true);
     }
 
     /** The same, tokens told to {@code listener} as they are known. */
     public GenerationRequest onToken(IntConsumer listener) {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                stopTokens,
-                lookup,
-                store,
-                lookupTimeout,
-                sampling,
-                retokenised,
-                keepLogits,
-                listener,
-                hints);
+        return with(change -> change.onToken = listener);
     }
 
     /** The same, with what the pool's policy may know of it. */
     public GenerationRequest hints(RequestHints known) {
-        return new GenerationRequest(
-                prompt,
-                maxNewTokens,
-                stopTokens,
-                lookup,
-                store,
-                lookupTimeout,
-                sampling,
-                retokenised,
-                keepLogits,
-                onToken,
-                known);
+        return with(change -> change.hints = known);
+    }
+
+    private GenerationRequest with(Consumer<Change> what) {
+        Change change = new Change(this);
+        what.accept(change);
+        return change.made();
+    }
+
+    /** A copy while it is changed. */
+    private static final class Change {
+        private final int[] prompt;
+        private int maxNewTokens;
+        private Set<Integer> stopTokens;
+        private boolean lookup;
+        private boolean store;
+        private Duration lookupTimeout;
+        private Sampling sampling;
+        private boolean retokenised;
+        private boolean keepLogits;
+        private IntConsumer onToken;
+        private RequestHints hints;
+
+        Change(GenerationRequest from) {
+            prompt = from.prompt;
+            maxNewTokens = from.maxNewTokens;
+            stopTokens = from.stopTokens;
+            lookup = from.lookup;
+            store = from.store;
+            lookupTimeout = from.lookupTimeout;
+            sampling = from.sampling;
+            retokenised = from.retokenised;
+            keepLogits = from.keepLogits;
+            onToken = from.onToken;
+            hints = from.hints;
+        }
+
+        GenerationRequest made() {
+            return new GenerationRequest(
+                    prompt,
+                    maxNewTokens,
+                    stopTokens,
+                    lookup,
+                    store,
+                    lookupTimeout,
+                    sampling,
+                    retokenised,
+                    keepLogits,
+                    onToken,
+                    hints);
+        }
     }
 }

@@ -143,9 +143,14 @@ final class ConversationTest {
             int before = 0;
             for (int turn = 0; turn < 4; turn++) {
                 Conversation.Turn next = conversation.ask("question " + random.nextInt(1000));
-                GenerationRequest request = GenerationRequest.of(next.prompt()).maxNewTokens(20);
+                GenerationRequest request = next.request().maxNewTokens(20);
                 Generation answer = engine.generate(request, tiny.pool, Deadline.ofMillis(60_000));
-                assertThat(answer.reusedTokens()).isEqualTo(before / 64 * 64);
+                if (next.retokenised()) {
+                    // The model's tokens may spell a text that the template does not give back.
+                    assertThat(answer.reusedTokens()).isLessThanOrEqualTo(before / 64 * 64);
+                } else {
+                    assertThat(answer.reusedTokens()).isEqualTo(before / 64 * 64);
+                }
                 reused.add(answer.reusedTokens());
                 conversation.answered(next, answer.tokens());
                 before = next.prompt().length;
