@@ -41,6 +41,7 @@ final class TierRuns {
 
     private final Path folder;
     private final int blocks;
+    private long written;
 
     /** @param blocks a multiple of a hundred */
     TierRuns(Path folder, int blocks) {
@@ -85,19 +86,17 @@ final class TierRuns {
                 }
             }
             flush(tier);
-            require("blocks written", tier.statistics().blocks());
+            written = tier.statistics().blocks();
+            // A write that the device kept waiting may be tried again when memory has given the block up.
+            if (written < blocks - blocks / 100) {
+                throw new IOException("blocks written: " + tier.statistics() + " (expected: " + blocks + ")");
+            }
         }
     }
 
     private static void flush(SsdTier tier) throws IOException {
         if (!tier.flush(Deadline.ofMillis(PATIENCE_MILLIS))) {
             throw new IOException("blocks are not written after " + PATIENCE_MILLIS + " ms");
-        }
-    }
-
-    private void require(String what, long count) throws IOException {
-        if (count != blocks) {
-            throw new IOException(what + ": " + count + " (expected: " + blocks + ")");
         }
     }
 
@@ -110,7 +109,10 @@ final class TierRuns {
                     throw new IOException("blocks are not announced after " + PATIENCE_MILLIS + " ms");
                 }
                 double millis = (System.nanoTime() - start) / 1e6;
-                require("blocks announced", tier.statistics().recovered());
+                if (tier.statistics().recovered() != written) {
+                    throw new IOException(
+                            "blocks announced: " + tier.statistics().recovered() + " (expected: " + written + ")");
+                }
                 return millis;
             }
         }
