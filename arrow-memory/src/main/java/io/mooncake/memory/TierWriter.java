@@ -218,14 +218,12 @@ final class TierWriter {
             return true;
         }
         makeRoom(ssd.slots());
-        ssd.put(block.key(), pool.store().slab.headerAddress(slot), ticket, Deadline.ofMillis(QUEUE_MILLIS));
-        SsdOutcome outcome = end(ticket);
+        SsdOutcome outcome = put(block.key(), slot, ticket);
         for (int i = 1; i < ROOM_TRIES && outcome == SsdOutcome.FULL; i++) {
             makeRoom(ssd.slotsNow());
             // A slot is free when the removal is durable.
             ssd.flush(Deadline.ofMillis(ROOM_MILLIS));
-            ssd.put(block.key(), pool.store().slab.headerAddress(slot), ticket, Deadline.ofMillis(QUEUE_MILLIS));
-            outcome = end(ticket);
+            outcome = put(block.key(), slot, ticket);
         }
         boolean stored = outcome == SsdOutcome.STORED;
         if (stored || outcome == SsdOutcome.PRESENT) {
@@ -243,7 +241,8 @@ final class TierWriter {
     }
 
     /** Waits as long as the device has the block's memory: it can't be taken from it. */
-    private static SsdOutcome end(SsdTicket ticket) {
+    private SsdOutcome put(BlockKey key, int slot, SsdTicket ticket) {
+        ssd.put(key, pool.store().slab.headerAddress(slot), ticket, Deadline.ofMillis(QUEUE_MILLIS));
         while (ticket.busy()) {
             ticket.await(Deadline.ofMillis(QUEUE_MILLIS));
         }
