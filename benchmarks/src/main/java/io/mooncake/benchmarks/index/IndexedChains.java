@@ -74,7 +74,7 @@ final class IndexedChains {
             store(copies.get(i % OWNERS), keys);
             nanos += System.nanoTime() - start;
             if (i % step == 0 && kept.size() < KEPT) {
-                kept.add(new Chain(i % OWNERS, tokens, words(keys)));
+                kept.add(new Chain(i % OWNERS, tokens, PoolIndex.words(List.of(keys), 0)));
             }
         }
         storeSeconds = nanos / 1e9;
@@ -97,16 +97,5 @@ final class IndexedChains {
             BlockKey parent = i == 0 ? ROOT : keys[i - 1];
             copy.store(new BlockEvent(BlockEvent.Kind.STORED, keys[i], parent, i, NO_TOKENS));
         }
-    }
-
-    private static long[] words(BlockKey[] keys) {
-        long[] words = new long[4 * keys.length];
-        for (int i = 0; i < keys.length; i++) {
-            words[4 * i] = keys[i].word0();
-            words[4 * i + 1] = keys[i].word1();
-            words[4 * i + 2] = keys[i].word2();
-            words[4 * i + 3] = keys[i].word3();
-        }
-        return words;
     }
 }

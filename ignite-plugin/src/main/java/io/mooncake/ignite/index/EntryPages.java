@@ -6,6 +6,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 
 /**
  * Entries of 40 bytes in pages off the heap: the four words of a key, and a word that says who holds it. A page is made when it is needed and
@@ -36,7 +37,7 @@ final class EntryPages {
     EntryPages(int maxEntries) {
         this.maxEntries = maxEntries;
         pages = new ByteBuffer[(maxEntries + PAGE_ENTRIES - 1) >>> PAGE_SHIFT];
-        java.util.Arrays.fill(pages, NO_PAGE);
+        Arrays.fill(pages, NO_PAGE);
     }
 
     private static int at(int entry) {

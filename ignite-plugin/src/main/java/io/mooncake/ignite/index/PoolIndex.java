@@ -113,7 +113,8 @@ public final class PoolIndex {
         return runs(match);
     }
 
-    private static long[] words(List<BlockKey> keys, int from) {
+    /** The keys from {@code keys[from]} on as {@link #runs(long[], int)} takes them. */
+    public static long[] words(List<BlockKey> keys, int from) {
         long[] words = new long[KEY_WORDS * (keys.size() - from)];
         for (int i = from, at = 0; i < keys.size(); i++) {
             BlockKey key = keys.get(i);

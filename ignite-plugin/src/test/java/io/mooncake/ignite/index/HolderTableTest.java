@@ -14,7 +14,6 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 
 class HolderTableTest {
@@ -30,16 +29,10 @@ class HolderTableTest {
         return keys;
     }
 
-    private static long[] words(List<BlockKey> keys) {
-        return keys.stream()
-                .flatMapToLong(key -> LongStream.of(key.word0(), key.word1(), key.word2(), key.word3()))
-                .toArray();
-    }
-
     /** Blocks in a row by slot. */
     private static int[] counts(HolderTable table, List<BlockKey> keys, int from) {
         HolderMatch match = new HolderMatch();
-        long[] words = words(keys);
+        long[] words = PoolIndex.words(keys, 0);
         // In two parts, as a prompt whose keys are made in batches.
         int half = from + (keys.size() - from) / 2;
         if (table.walk(words, from, half, match)) {
@@ -277,7 +270,7 @@ class HolderTableTest {
         });
         writer.start();
         try {
-            long[] words = words(keys(2));
+            long[] words = PoolIndex.words(keys(2), 0);
             HolderMatch match = new HolderMatch();
             int loops = Boolean.getBoolean("mooncake.long") ? 200_000_000 : 2_000_000;
             for (int i = 0; i < loops; i++) {
