@@ -226,7 +226,7 @@ class MemoryPoolDamageTest {
                 assertRefused(path, MIB, "ssdBytes: 1048576 (expected: at most ");
                 try (PoolBuffer buffer = filled(pool, 100_000, 1)) {
                     pool.migrate(buffer, MemoryTier.SSD);
-                    fill(path.resolve("ballast")); // somebody else takes the rest
+                    TestMount.fill(path.resolve("ballast")); // somebody else takes the rest
                     pool.migrate(buffer, MemoryTier.DRAM);
                     pool.migrate(buffer, MemoryTier.SSD);
                     pool.migrate(buffer, MemoryTier.DRAM);
@@ -236,17 +236,6 @@ class MemoryPoolDamageTest {
             assertRefused(path, 60 * MIB, "ssdBytes: " + 60 * MIB, "95 %");
             Files.delete(path.resolve("ballast"));
             assertThat(use(path)).as("the file has gone with the pool").isLessThan(0.02);
-        }
-    }
-
-    private static void fill(Path ballast) {
-        byte[] bytes = new byte[64 << 10];
-        try (var out = Files.newOutputStream(ballast)) {
-            while (true) {
-                out.write(bytes);
-            }
-        } catch (IOException e) {
-            // No space left.
         }
     }
 

@@ -65,6 +65,10 @@ final class SsdTierRoomTest {
         }
     }
 
+    private static void requireHits(SsdTier tier, LocalKvPool pool, List<int[]> prompts) {
+        prompts.forEach(prompt -> requireHit(tier.pool(), pool, prompt));
+    }
+
     private static void await(String what, Supplier<Object> seen, BooleanSupplier condition)
             throws InterruptedException {
         Deadline deadline = Deadline.ofMillis(30_000); // what the fault table allows
@@ -95,9 +99,7 @@ final class SsdTierRoomTest {
             List<int[]> during = store(pool, 10);
             await("no room is shown", tier::statistics, () -> state(tier) == SsdStatus.State.NO_ROOM);
             assertThat(tier.statistics().status().reason()).contains("Disk quota exceeded");
-            for (int[] prompt : during) {
-                requireHit(tier.pool(), pool, prompt);
-            }
+            requireHits(tier, pool, during);
             assertThat(tier.statistics().blocks()).isLessThanOrEqualTo(SEGMENT_BLOCKS);
             requireHit(tier.pool(), pool, before.get(0));
             device.works();
@@ -120,23 +122,17 @@ final class SsdTierRoomTest {
             List<int[]> during = store(pool, 3);
             await("paused is shown", tier::statistics, () -> state(tier) == SsdStatus.State.PAUSED);
             assertThat(tier.statistics().status().reason()).contains("Read-only file system");
-            for (int[] prompt : during) {
-                requireHit(tier.pool(), pool, prompt);
-            }
+            requireHits(tier, pool, during);
             // More than memory has: what was on the SSD before takes the place of what never got there.
             store(pool, 3);
-            for (int[] prompt : before) {
-                requireHit(tier.pool(), pool, prompt);
-            }
+            requireHits(tier, pool, before);
             assertThat(tier.statistics().loaded()).isPositive();
             device.works();
             List<int[]> after = store(pool, 3);
             await("written", tier::statistics, () -> onSsd(tier, pool, after));
             await("open again", tier::statistics, () -> state(tier) == SsdStatus.State.OPEN);
             store(pool, 6);
-            for (int[] prompt : after) {
-                requireHit(tier.pool(), pool, prompt);
-            }
+            requireHits(tier, pool, after);
         }
     }
 
@@ -154,22 +150,16 @@ final class SsdTierRoomTest {
             List<int[]> during = store(pool, 3);
             await("paused is shown", tier::statistics, () -> state(tier) == SsdStatus.State.PAUSED);
             assertThat(tier.statistics().status().reason()).contains("Read-only file system");
-            for (int[] prompt : during) {
-                requireHit(tier.pool(), pool, prompt);
-            }
+            requireHits(tier, pool, during);
             store(pool, 3);
-            for (int[] prompt : before) {
-                requireHit(tier.pool(), pool, prompt);
-            }
+            requireHits(tier, pool, before);
             assertThat(tier.statistics().loaded()).isPositive();
         }
         TestMount.repair(image);
         try (TestMount mount = TestMount.ofImage(image, 0, mounted);
                 LocalKvPool pool = Pools.pool(IDENTITY, 24);
                 SsdTier tier = SsdTier.open(pool, settings(pool, mount.folder()), List.of())) {
-            for (int[] prompt : before) {
-                requireHit(tier.pool(), pool, prompt);
-            }
+            requireHits(tier, pool, before);
             store(pool, 2);
             assertThat(tier.flush(Pools.soon())).isTrue();
             assertThat(state(tier)).isEqualTo(SsdStatus.State.OPEN);

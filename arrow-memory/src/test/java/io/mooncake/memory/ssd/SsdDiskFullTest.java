@@ -53,7 +53,7 @@ final class SsdDiskFullTest {
     void put_fileSystemFillsUp_staysBelowItsLimitAndGoesOnWhenThereIsRoom() throws Exception {
         try (TestMount mount = TestMount.of(folder, "tmpfs", "size=" + SIZE)) {
             Path ballast = mount.folder().resolve("ballast");
-            fill(ballast);
+            TestMount.fill(ballast);
             assertThat(use(mount.folder())).isGreaterThan(0.99);
             try (SsdStore store = SsdStore.open(settings(mount.folder()))) {
                 for (int i = 0; i < 20; i++) {
@@ -73,7 +73,7 @@ final class SsdDiskFullTest {
                     assertThat(Records.load(store, i)).isEqualTo(SsdOutcome.LOADED);
                 }
                 // Somebody else takes the rest: what is there is read, and written again.
-                fill(ballast);
+                TestMount.fill(ballast);
                 assertThat(store.remove(Records.key(0))).isTrue();
                 assertThat(store.flush(Records.soon())).isTrue();
                 assertThat(untilSynced(store, 10_000)).isEqualTo(SsdOutcome.SYNCED);
@@ -83,22 +83,11 @@ final class SsdDiskFullTest {
                         + (store.directIo() ? ", direct I/O" : ", through the page cache"));
             }
             // Full again before it is opened: everything is found.
-            fill(ballast);
+            TestMount.fill(ballast);
             try (SsdStore store = SsdStore.open(settings(mount.folder()))) {
                 assertThat(store.statistics().records()).isPositive();
                 assertThat(Records.load(store, 10_000)).isEqualTo(SsdOutcome.LOADED);
             }
-        }
-    }
-
-    private static void fill(Path ballast) {
-        byte[] bytes = new byte[64 << 10];
-        try (var out = Files.newOutputStream(ballast)) {
-            while (true) {
-                out.write(bytes);
-            }
-        } catch (IOException e) {
-            // No space left.
         }
     }
 

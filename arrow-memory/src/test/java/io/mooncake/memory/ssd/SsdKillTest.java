@@ -26,7 +26,8 @@ final class SsdKillTest {
     @TempDir
     Path folder;
 
-    static Process start(Object... arguments) throws IOException {
+    /** What starts {@link SsdWriterMain} with its arguments, in a small JVM that is soon there. */
+    static List<String> command(Object... arguments) {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -42,7 +43,11 @@ final class SsdKillTest {
                         .collect(Collectors.joining(File.pathSeparator)),
                 SsdWriterMain.class.getName()));
         Arrays.stream(arguments).map(String::valueOf).forEach(command::add);
-        return new ProcessBuilder(command)
+        return command;
+    }
+
+    static Process start(Object... arguments) throws IOException {
+        return new ProcessBuilder(command(arguments))
                 .redirectError(ProcessBuilder.Redirect.DISCARD)
                 .start();
     }

@@ -6,14 +6,11 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.mooncake.memory.Seeds;
-import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
@@ -101,11 +98,13 @@ final class SsdMachineCutIT {
         Files.deleteIfExists(said);
         Path running = folder.resolve("running");
         Files.copy(disk, running, StandardCopyOption.REPLACE_EXISTING);
+        // The temporary files of the JVM go to the guest's own memory.
+        String command = "JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=/run "
+                + SsdKillTest.command(mode, "/run/disk", life * 100_000L, random.nextLong()).stream()
+                        .map(SsdMachineCutIT::quoted)
+                        .collect(Collectors.joining(" "));
         Path script = folder.resolve("load.sh");
-        Files.writeString(
-                script,
-                String.join(" ", command(mode, life * 100_000L, random.nextLong())) + " > /run/out/lines\n"
-                        + "echo \"[ended: $?]\" >> /run/out/lines\n");
+        Files.writeString(script, command + " > /run/out/lines\n" + "echo \"[ended: $?]\" >> /run/out/lines\n");
         Path log = folder.resolve("log");
         Path console = folder.resolve("console");
         Process machine = new ProcessBuilder(
@@ -175,27 +174,6 @@ final class SsdMachineCutIT {
                 .start();
         assertThat(process.waitFor()).isZero();
         return image;
-    }
-
-    private static List<String> command(String mode, long first, long seed) {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--add-opens=java.base/java.nio=ALL-UNNAMED",
-                "-XX:TieredStopAtLevel=1",
-                "-XX:+UseSerialGC",
-                "-Xshare:auto",
-                "-Xmx64m",
-                "-XX:-UsePerfData",
-                "-Djava.io.tmpdir=/run",
-                "-cp",
-                quoted(Arrays.stream(
-                                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"))
-                                        .split(File.pathSeparator))
-                        .filter(entry -> !entry.contains("logback"))
-                        .collect(Collectors.joining(File.pathSeparator))),
-                SsdWriterMain.class.getName()));
-        command.addAll(List.of(mode, "/run/disk", Long.toString(first), Long.toString(seed)));
-        return command;
     }
 
     private static String quoted(String text) {

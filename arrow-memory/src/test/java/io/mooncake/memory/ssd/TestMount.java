@@ -4,6 +4,7 @@ package io.mooncake.memory.ssd;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -52,6 +53,18 @@ public final class TestMount implements AutoCloseable {
     /** Where it is. */
     public Path folder() {
         return folder;
+    }
+
+    /** Writes a file until its file system is full. */
+    public static void fill(Path ballast) {
+        byte[] bytes = new byte[64 << 10];
+        try (OutputStream out = Files.newOutputStream(ballast)) {
+            while (true) {
+                out.write(bytes);
+            }
+        } catch (IOException e) {
+            // No space left.
+        }
     }
 
     /** Changes its options. */
