@@ -24,7 +24,12 @@ final class TcpAllocationTest {
     private static final String SECRET = "the secret of the test cluster";
     private static final int SIZE = 8 << 20;
     private static final int WARM_CALLS = 3000;
-    private static final int CALLS = 1000;
+    private static final int WARM_LARGE_CALLS = 600;
+    private static final int CALLS = 100;
+    /** So few that a round fits between two looks of a timer. */
+    private static final int LARGE_CALLS = 10;
+
+    private static final int ROUNDS = 40;
 
     private final Garbage garbage = new Garbage();
     private final UUID own = UUID.randomUUID();
@@ -60,11 +65,12 @@ final class TcpAllocationTest {
 
     private void assertNoGarbage(TcpTransport transport, PeerAddress owner, boolean write, int size) {
         sizes[0] = size;
-        int rounds = size > 64 << 10 ? 5 : 1;
+        boolean large = size > 64 << 10;
         Garbage.Call call = deadline -> run(transport, owner, write, deadline);
-        garbage.run(call, WARM_CALLS / rounds);
-        long least = garbage.least(call, CALLS / rounds, 5);
-        System.out.println((write ? "write " : "read ") + size + ": bytes allocated in " + CALLS / rounds
+        garbage.run(call, large ? WARM_LARGE_CALLS : WARM_CALLS);
+        int calls = large ? LARGE_CALLS : CALLS;
+        long least = garbage.least(call, calls, ROUNDS);
+        System.out.println((write ? "write " : "read ") + size + ": bytes allocated in " + calls
                 + " calls, all threads: " + least);
         assertThat(least).isZero();
     }

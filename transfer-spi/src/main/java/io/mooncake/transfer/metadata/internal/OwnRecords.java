@@ -7,10 +7,12 @@ import io.mooncake.transfer.metadata.MetadataRecord;
 import io.mooncake.transfer.metadata.MetadataStore;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.function.Consumer;
 
@@ -27,6 +29,12 @@ public final class OwnRecords {
     private final Map<String, Wish> wishes = new LinkedHashMap<>();
 
     private final Map<String, Long> confirmed = new HashMap<>();
+    /**
+     * Keys lost since the publisher last took them. The service may tell of a loss before the publisher hears that its write succeeded, and the loss may be of
+     * that write: such a confirmation says nothing.
+     */
+    private final Set<String> lostMeanwhile = new HashSet<>();
+
     private boolean closed;
 
     /**
@@ -100,7 +108,7 @@ public final class OwnRecords {
         return now == null || confirmed.getOrDefault(wish.key(), 0L) >= wish.version();
     }
 
-    /** Up to {@code max} wishes that the service does not have. */
+    /** Up to {@code max} wishes that the service does not have; for one publisher, which confirms them before it takes more. */
     public synchronized List<Wish> pending(int max) {
         List<Wish> found = new ArrayList<>();
         for (Wish wish : wishes.values()) {
@@ -109,13 +117,17 @@ public final class OwnRecords {
             }
             if (!done(wish)) {
                 found.add(wish);
+                lostMeanwhile.remove(wish.key());
             }
         }
         return found;
     }
 
-    /** The service has that wish. */
+    /** The service has that wish, unless it told of a loss after the wish was taken: then it stays pending. */
     public synchronized void confirm(Wish wish) {
+        if (lostMeanwhile.remove(wish.key())) {
+            return;
+        }
         Wish now = wishes.get(wish.key());
         if (now != null && now.version() == wish.version() && wish.record().isEmpty()) {
             wishes.remove(wish.key());
@@ -129,11 +141,15 @@ public final class OwnRecords {
     /** The service has lost everything of this node, or may have. */
     public synchronized void lost() {
         confirmed.clear();
+        lostMeanwhile.addAll(wishes.keySet());
     }
 
     /** The service does not have that version of a record (any more); publishes it again if it is still wished. */
     public synchronized void lost(String key) {
         confirmed.remove(key);
+        if (wishes.containsKey(key)) {
+            lostMeanwhile.add(key);
+        }
     }
 
     /** The record wished under that key, if any. */
