@@ -207,6 +207,12 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Most blocks of other nodes that this node knows of, in each pool; 4,194,304 by default, some 190 MB a pool when all are known. */
+    public MooncakePluginProvider setIndexEntries(int indexEntries) {
+        options.indexEntries = indexEntries;
+        return this;
+    }
+
     /**
      * Checks all that the start of a node checks, without starting anything: for launchers that refuse early.
      *

@@ -50,7 +50,8 @@ public final class ConfigurationNames {
             new Option("leaseMillis", "ms", "10000", "100..60000", false),
             new Option("fetchTimeoutMillis", "ms", "2000", "1..600000", false),
             new Option("heartbeatMillis", "ms", "1000", "50..2000", false),
-            new Option("mirrorRowBudget", "rows", "100000", "1000..100000000", false));
+            new Option("mirrorRowBudget", "rows", "100000", "1000..100000000", false),
+            new Option("indexEntries", "blocks a pool", "4194304", "1024..67108862", false));
 
     private static final Pattern UNKNOWN_PROPERTY =
             Pattern.compile("[Ii]nvalid property '(\\w+)' of bean class \\[([\\w.$]+)]");

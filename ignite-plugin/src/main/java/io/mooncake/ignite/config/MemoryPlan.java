@@ -13,10 +13,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * What this process may come to use at most, part by part, against what there is. Several nodes in one JVM are planned one by one.
  *
+ * @param own what the plugin takes
  * @param parts name to bytes
  * @param availableBytes memory of the machine or of its container, whichever is less
  */
-public record MemoryPlan(Map<String, Long> parts, long availableBytes) {
+public record MemoryPlan(OwnParts own, Map<String, Long> parts, long availableBytes) {
     /** Code, thread stacks, buffers of the network: what a JVM needs besides. */
     static final long OVERHEAD_BYTES = 192L << 20;
 
@@ -27,30 +28,40 @@ public record MemoryPlan(Map<String, Long> parts, long availableBytes) {
     }
 
     /**
-     * The plan of a node with {@code dramBytes} of blocks and extensions that need {@code extensionBytes} off-heap.
+     * What the plugin itself takes.
      *
+     * @param dramBytes blocks
      * @param ssdHeapBytes of the Java heap that the blocks on the SSD take, 0 for none; they are in -Xmx already, and shown
+     * @param indexBytes who holds what
+     * @param extensionBytes off the heap, by the extensions
      */
-    public static MemoryPlan of(IgniteConfiguration config, long dramBytes, long ssdHeapBytes, long extensionBytes) {
-        return of(config, dramBytes, ssdHeapBytes, extensionBytes, machineBytes());
+    public record OwnParts(long dramBytes, long ssdHeapBytes, long indexBytes, long extensionBytes) {}
+
+    /** The plan of a node as it is configured. */
+    public static MemoryPlan of(IgniteConfiguration config, OwnParts own) {
+        return of(config, own, machineBytes());
     }
 
-    static MemoryPlan of(
-            IgniteConfiguration config, long dramBytes, long ssdHeapBytes, long extensionBytes, long availableBytes) {
+    static MemoryPlan of(IgniteConfiguration config, OwnParts own, long availableBytes) {
         Map<String, Long> parts = new LinkedHashMap<>();
         parts.put(
                 "Java heap (-Xmx"
-                        + (ssdHeapBytes == 0 ? ")" : ", of it " + ByteSize.format(ssdHeapBytes) + " for ssd)"),
+                        + (own.ssdHeapBytes() == 0
+                                ? ")"
+                                : ", of it " + ByteSize.format(own.ssdHeapBytes()) + " for ssd)"),
                 Runtime.getRuntime().maxMemory());
         if (!Boolean.TRUE.equals(config.isClientMode())) {
             addRegions(parts, config.getDataStorageConfiguration());
         }
-        parts.put("dram of this plugin", dramBytes);
-        if (extensionBytes > 0) {
-            parts.put("extensions", extensionBytes);
+        parts.put("dram of this plugin", own.dramBytes());
+        if (own.indexBytes() > 0) {
+            parts.put("index of other nodes' blocks", own.indexBytes());
+        }
+        if (own.extensionBytes() > 0) {
+            parts.put("extensions", own.extensionBytes());
         }
         parts.put("JVM overhead", OVERHEAD_BYTES);
-        return new MemoryPlan(parts, availableBytes);
+        return new MemoryPlan(own, parts, availableBytes);
     }
 
     /** Memory of the machine, or of the container where that is less. */

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param fetchTimeout most time an acquire spends on fetching
  * @param heartbeat interval of the feed's heartbeats
  * @param mirrorRowBudget most rows of this node in the SQL mirror
+ * @param indexEntries most blocks of other nodes that this node knows of, in each pool
  * @param memoryPlan what the node may use at most
  */
 public record MooncakeSettings(
@@ -46,6 +47,7 @@ public record MooncakeSettings(
         Duration fetchTimeout,
         Duration heartbeat,
         int mirrorRowBudget,
+        int indexEntries,
         MemoryPlan memoryPlan) {
     public MooncakeSettings {
         pools = List.copyOf(pools);

@@ -5,6 +5,7 @@ import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.SsdTier;
+import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.transfer.ignite.EngineOptions;
 import java.util.List;
@@ -24,4 +25,5 @@ public final class PluginOptions extends EngineOptions {
     public long fetchTimeoutMillis = 2_000;
     public long heartbeatMillis = 1_000;
     public int mirrorRowBudget = 100_000;
+    public int indexEntries = PoolIndex.DEFAULT_ENTRIES;
 }

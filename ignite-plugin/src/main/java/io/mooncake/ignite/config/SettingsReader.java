@@ -7,6 +7,7 @@ import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
+import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.policy.Policies;
 import io.mooncake.natives.SharedFile;
@@ -75,7 +76,8 @@ public final class SettingsReader {
         range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
         range("heartbeatMillis", options.heartbeatMillis, 50, 2_000);
         range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
-        MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), extensions);
+        range("indexEntries", options.indexEntries, 1_024, PoolIndex.MAX_ENTRIES);
+        MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools.size(), extensions);
         Path directory = sharedMemoryDirectory();
         if (!wrong.isEmpty()) {
             throw new MooncakeException(
@@ -101,6 +103,7 @@ public final class SettingsReader {
                 Duration.ofMillis(options.fetchTimeoutMillis),
                 Duration.ofMillis(options.heartbeatMillis),
                 options.mirrorRowBudget,
+                options.indexEntries,
                 plan);
     }
 
@@ -334,17 +337,19 @@ public final class SettingsReader {
         return named;
     }
 
-    private MemoryPlan plan(long dram, long ssdHeap, List<NodeExtension> extensions) {
+    private MemoryPlan plan(long dram, long ssdHeap, int pools, List<NodeExtension> extensions) {
         long demand = 0;
         for (NodeExtension extension : extensions) {
             demand += Math.max(0, extension.offHeapBytes());
         }
-        MemoryPlan plan = MemoryPlan.of(ignite, dram, ssdHeap, demand, machineBytes);
+        // A node without pools looks for the blocks of others all the same.
+        long index = Math.max(1, pools) * PoolIndex.bytes(Math.max(1, options.indexEntries));
+        MemoryPlan plan = MemoryPlan.of(ignite, new MemoryPlan.OwnParts(dram, ssdHeap, index, demand), machineBytes);
         if (!plan.fits() && dram <= machineBytes) {
             refuse(
                     "memory plan",
                     plan,
-                    "a sum within the machine or container; lower dram, -Xmx or the regions' maxSize");
+                    "a sum within the machine or container; lower dram, indexEntries, -Xmx or the regions' maxSize");
         }
         return plan;
     }

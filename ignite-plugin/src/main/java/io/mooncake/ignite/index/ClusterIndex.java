@@ -22,6 +22,9 @@ public interface ClusterIndex {
     /** How many other nodes hold exactly the block {@code key}. */
     int holderCount(String pool, BlockKey key);
 
+    /** Blocks announced since the start that found no room: other nodes hold them, and this one does not know. */
+    long refused();
+
     /** Entries: pairs of block and holder. */
     long entries();
 }

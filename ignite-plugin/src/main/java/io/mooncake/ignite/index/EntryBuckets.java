@@ -44,7 +44,16 @@ final class EntryBuckets {
     EntryBuckets(EntryPages entries, int maxEntries, long hashMask) {
         this.entries = entries;
         this.hashMask = hashMask;
-        buckets = (int) Math.ceil(Math.max(SLOTS, maxEntries) / (FILL * SLOTS));
+        buckets = buckets(maxEntries);
+    }
+
+    private static int buckets(int maxEntries) {
+        return (int) Math.ceil(Math.max(SLOTS, maxEntries) / (FILL * SLOTS));
+    }
+
+    /** Bytes for so many entries. */
+    static long bytes(int maxEntries) {
+        return (buckets(maxEntries) + 1L) * BUCKET_BYTES;
     }
 
     /** Gets the memory, once; false where there is none. For the writer, before it puts anything. */

@@ -49,8 +49,13 @@ final class EntryPages {
         return count;
     }
 
+    /** Bytes of {@code entries}, in whole pages. */
+    static long bytes(int entries) {
+        return (((long) entries + PAGE_ENTRIES - 1) >>> PAGE_SHIFT) * PAGE_ENTRIES * ENTRY_BYTES;
+    }
+
     long bytes() {
-        return (long) ((count + PAGE_ENTRIES - 1) >>> PAGE_SHIFT) * PAGE_ENTRIES * ENTRY_BYTES;
+        return bytes(count);
     }
 
     /** An entry for {@code key}, held by nobody yet; NONE when all are taken, or there is no memory for more. */

@@ -363,6 +363,11 @@ final class HolderTable {
         return refused;
     }
 
+    /** Bytes off the heap of a table with {@code maxEntries} blocks. */
+    static long bytes(int maxEntries) {
+        return EntryPages.bytes(maxEntries) + EntryBuckets.bytes(maxEntries);
+    }
+
     /** Bytes off the heap now. */
     long bytes() {
         return entries.bytes() + buckets.bytes();

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +41,8 @@ public final class PoolIndex {
     private final KvIdentity identity;
     private final HolderTable table;
     private final ConcurrentHashMap<Tenant, BlockKey> roots = new ConcurrentHashMap<>();
+    private final Runnable full;
+    private final AtomicBoolean fullTold = new AtomicBoolean();
     private final AtomicReferenceArray<@Nullable UUID> owners = new AtomicReferenceArray<>(HolderTable.MAX_SLOTS);
 
     /** For {@link #DEFAULT_ENTRIES} blocks. */
@@ -49,11 +52,22 @@ public final class PoolIndex {
 
     /** @param maxEntries blocks that it knows at a time, 1..{@link #MAX_ENTRIES}; the holders of more are not found */
     public PoolIndex(KvIdentity identity, int maxEntries) {
+        this(identity, maxEntries, () -> {});
+    }
+
+    /** @param full called once, when the first block finds no room, by who announced it */
+    public PoolIndex(KvIdentity identity, int maxEntries, Runnable full) {
         if (maxEntries < 1 || maxEntries > MAX_ENTRIES) {
             throw MooncakeException.invalid("index entries", maxEntries, "1.." + MAX_ENTRIES);
         }
         this.identity = identity;
+        this.full = full;
         table = new HolderTable(maxEntries);
+    }
+
+    /** Bytes off the heap that {@code maxEntries} blocks take. */
+    public static long bytes(int maxEntries) {
+        return HolderTable.bytes(maxEntries);
     }
 
     /** What the pool's blocks mean. */
@@ -188,7 +202,9 @@ public final class PoolIndex {
         @Override
         public synchronized void store(BlockEvent event) {
             if (!dropped) {
-                table.store(slot, event.key());
+                if (!table.store(slot, event.key()) && table.refused() > 0 && fullTold.compareAndSet(false, true)) {
+                    full.run();
+                }
             }
         }
 

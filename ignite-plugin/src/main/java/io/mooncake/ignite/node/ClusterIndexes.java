@@ -22,22 +22,36 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The indexes of all pools that any member names. Membership is asked at every look-up, so that a node which left is never returned, even
  * before its entries are cleared.
  */
 final class ClusterIndexes implements ClusterIndex {
+    private static final Logger LOG = LoggerFactory.getLogger(ClusterIndexes.class);
+
     private final Members members;
+    private final int maxEntries;
     private final Map<String, PoolIndex> pools = new ConcurrentHashMap<>();
 
-    ClusterIndexes(Members members) {
+    /** @param maxEntries most blocks of other nodes that it knows of, in each pool */
+    ClusterIndexes(Members members, int maxEntries) {
         this.members = members;
+        this.maxEntries = maxEntries;
     }
 
     /** Makes the index of a pool, once. Members agree on the identity: another one is refused when they join. */
     PoolIndex define(String pool, KvIdentity identity) {
-        return pools.computeIfAbsent(pool, name -> new PoolIndex(identity));
+        return pools.computeIfAbsent(pool, name -> new PoolIndex(identity, maxEntries, () -> tellFull(name)));
+    }
+
+    private void tellFull(String pool) {
+        LOG.warn(
+                "The index of pool {} is full: of the blocks of other nodes it knows {} and finds no more of them (option indexEntries)",
+                pool,
+                maxEntries);
     }
 
     @Nullable
@@ -104,6 +118,11 @@ final class ClusterIndexes implements ClusterIndex {
     public int holderCount(String pool, BlockKey key) {
         PoolIndex index = pools.get(pool);
         return index == null ? 0 : index.holderCount(key);
+    }
+
+    @Override
+    public long refused() {
+        return pools.values().stream().mapToLong(PoolIndex::refused).sum();
     }
 
     @Override

@@ -3,7 +3,6 @@ package io.mooncake.ignite.node;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.Mooncake;
-import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.adapter.IgniteAdapter;
@@ -82,7 +81,7 @@ public final class NodeRuntime implements NodeServices {
         this.components = List.copyOf(components);
         this.adapter = new IgniteAdapter(ignite);
         this.members = new MemberTracker(adapter);
-        this.indexes = new ClusterIndexes(members);
+        this.indexes = new ClusterIndexes(members, settings.indexEntries());
         this.threads = new NodeThreads(nodeName(config));
         this.extensions = new ExtensionRunner(settings.extensions(), threads.scheduler());
     }
@@ -94,14 +93,7 @@ public final class NodeRuntime implements NodeServices {
             component.initExtensions(this, config);
         }
         // Again, because parts may have added regions.
-        SsdPlace ssd = settings.ssd();
-        MemoryPlan plan = MemoryPlan.of(
-                config,
-                settings.dramBytes(),
-                ssd == null ? 0 : ssd.heapBytes(),
-                settings.extensions().stream()
-                        .mapToLong(NodeExtension::offHeapBytes)
-                        .sum());
+        MemoryPlan plan = MemoryPlan.of(config, settings.memoryPlan().own());
         LOG.info("Mooncake's memory plan: {}", plan);
         if (!plan.fits()) {
             refuse("memory plan: " + plan + " (expected: a sum within the machine or container)");

@@ -57,6 +57,11 @@ final class NodeMetrics {
         adapter.registerMetric(
                 POOL, "indexEntries", "Blocks of other nodes in this node's index.", () -> services.index()
                         .entries());
+        adapter.registerMetric(
+                POOL,
+                "indexRefused",
+                "Blocks of other nodes that found no room in this node's index (option indexEntries).",
+                () -> services.index().refused());
     }
 
     private void registerTransfer() {

@@ -76,14 +76,20 @@ class ConfigurationPartsTest {
                         .setDefaultDataRegionConfiguration(new DataRegionConfiguration()
                                 .setMaxSize(4L << 30)
                                 .setPersistenceEnabled(true)));
-        MemoryPlan plan = MemoryPlan.of(config, 8L << 30, 1L << 28, 1L << 30, 16L << 30);
+        MemoryPlan plan =
+                MemoryPlan.of(config, new MemoryPlan.OwnParts(8L << 30, 1L << 28, 1L << 29, 1L << 30), 16L << 30);
         assertThat(plan.parts())
                 .containsEntry("Ignite region 'default'", 4L << 30)
                 .containsEntry("checkpoint buffer of 'default'", 1L << 30)
                 .containsEntry("dram of this plugin", 8L << 30)
+                .containsEntry("index of other nodes' blocks", 1L << 29)
                 .containsEntry("extensions", 1L << 30);
         assertThat(plan.totalBytes())
-                .isEqualTo((14L << 30) + Runtime.getRuntime().maxMemory() + (100L << 20) + MemoryPlan.OVERHEAD_BYTES);
+                .isEqualTo((14L << 30)
+                        + (1L << 29)
+                        + Runtime.getRuntime().maxMemory()
+                        + (100L << 20)
+                        + MemoryPlan.OVERHEAD_BYTES);
         assertThat(plan.toString())
                 .contains("Java heap (-Xmx, of it 256.0 MiB for ssd)")
                 .contains("dram of this plugin 8.0 GiB")
@@ -92,7 +98,8 @@ class ConfigurationPartsTest {
 
     @Test
     void plan_clientNode_hasNoRegions() {
-        MemoryPlan plan = MemoryPlan.of(new IgniteConfiguration().setClientMode(true), 0, 0, 0, 64L << 30);
+        MemoryPlan plan = MemoryPlan.of(
+                new IgniteConfiguration().setClientMode(true), new MemoryPlan.OwnParts(0, 0, 0, 0), 64L << 30);
         assertThat(plan.parts().keySet()).noneMatch(name -> name.contains("region"));
         assertThat(plan.fits()).isTrue();
     }

@@ -136,7 +136,8 @@ class WrongConfigurationTest {
                         typo("leaseMilis", "leaseMillis"),
                         typo("fetchTimeout", "fetchTimeoutMillis"),
                         typo("heartBeatMillis", "heartbeatMillis"),
-                        typo("mirrorRowBudgets", "mirrorRowBudget")),
+                        typo("mirrorRowBudgets", "mirrorRowBudget"),
+                        typo("indexEntry", "indexEntries")),
                 Stream.of(
                                 "layer:layers",
                                 "kvheads:kvHeads",
@@ -280,6 +281,8 @@ class WrongConfigurationTest {
                 option("heartbeatMillis", "2001", "50..2000"),
                 option("mirrorRowBudget", "0", "1000..100000000"),
                 option("mirrorRowBudget", "-1", "1000..100000000"),
+                option("indexEntries", "1023", "indexEntries: 1023 (expected: 1024..67108862)"),
+                option("indexEntries", "67108863", "1024..67108862"),
                 option("host", "", "host: empty", "an address of this machine"),
                 option("host", "192.0.2.1", "host: 192.0.2.1", "an address of this machine"));
     }
