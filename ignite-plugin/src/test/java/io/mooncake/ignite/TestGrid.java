@@ -135,7 +135,7 @@ public final class TestGrid implements AutoCloseable {
 
     /** Waits until {@code condition} holds. */
     public static void await(String what, java.util.concurrent.Callable<Boolean> condition) {
-        long until = System.nanoTime() + 20_000_000_000L;
+        long until = System.nanoTime() + 60_000_000_000L;
         Throwable last = null;
         while (System.nanoTime() < until) {
             try {
@@ -152,7 +152,7 @@ public final class TestGrid implements AutoCloseable {
                 throw new IllegalStateException(e);
             }
         }
-        throw new AssertionError("not within 20 s: " + what, last);
+        throw new AssertionError("not within 60 s: " + what, last);
     }
 
     /** The first of as many ports that nobody listens on; below the range that the system hands out. */

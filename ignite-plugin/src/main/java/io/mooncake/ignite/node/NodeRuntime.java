@@ -13,24 +13,19 @@ import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.feed.FeedService;
 import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.ignite.index.PoolIndex;
-import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.ignite.internal.RequestRouter;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
-import io.mooncake.ignite.pool.LocalPools;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.SsdTier;
 import io.mooncake.transfer.TransferEngine;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.UUID;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.function.LongSupplier;
@@ -62,11 +57,9 @@ public final class NodeRuntime implements NodeServices {
     private final NodeThreads threads;
     private final ExtensionRunner extensions;
     private final Mooncake mooncake = new MooncakeNode(this);
-    private final List<FetchListener> fetchListeners = new CopyOnWriteArrayList<>();
-    private final Map<String, ClusterKvPool> clusterPools = new LinkedHashMap<>();
+    private final NodePools pools;
 
     private volatile @Nullable EngineOwner engineOwner;
-    private volatile @Nullable LocalPools localPools;
     private volatile @Nullable FeedService feed;
     private volatile boolean stopping;
 
@@ -83,6 +76,7 @@ public final class NodeRuntime implements NodeServices {
         this.members = new MemberTracker(adapter);
         this.indexes = new ClusterIndexes(members, settings.indexEntries());
         this.threads = new NodeThreads(nodeName(config));
+        this.pools = new NodePools(settings, ownName(), indexes, nanoClock());
         this.extensions = new ExtensionRunner(settings.extensions(), threads.scheduler());
     }
 
@@ -116,9 +110,9 @@ public final class NodeRuntime implements NodeServices {
                 nanoClock());
         feed = running;
         if (settings.dramBytes() > 0 && !settings.pools().isEmpty()) {
-            startPools(engine, running, announces);
+            pools.start(engine, running, announces);
         }
-        members.addListener(new FeedMembers(engine, running));
+        members.addListener(new FeedMembers(engine, running, indexes, members, threads.workers()));
         running.start();
         for (NodeComponent component : components) {
             component.start(this);
@@ -129,37 +123,6 @@ public final class NodeRuntime implements NodeServices {
                 "Mooncake's engine, owned by {}, listens at {}",
                 owner.owned() ? "the plugin" : "the communication SPI",
                 owner.endpoint().encode());
-    }
-
-    private void startPools(TransferEngine engine, FeedService running, boolean announces) {
-        LocalPools pools = new LocalPools(
-                settings.dramBytes(),
-                settings.sharedMemory(),
-                settings.hugePages(),
-                settings.evictionPolicy(),
-                settings.pools());
-        localPools = pools;
-        SsdPlace ssd = settings.ssd();
-        pools.listen(
-                running::poolListener,
-                ssd == null ? null : ssd.path(),
-                ownName(),
-                ssd == null ? 0 : ssd.capacityBytes());
-        for (LocalKvPool pool : pools.byName().values()) {
-            indexes.define(pool.name(), pool.identity());
-            clusterPools.put(
-                    pool.name(),
-                    ClusterKvPool.of(
-                            pool,
-                            pools.tiers().get(pool.name()),
-                            indexes.holders(pool.name()),
-                            engine,
-                            settings.leaseTerm(),
-                            settings.fetchTimeout(),
-                            nanoClock(),
-                            this::tellFetched));
-        }
-        pools.serve(engine, announces);
     }
 
     /** The node has joined: checks the others, follows them, starts parts and extensions. */
@@ -205,11 +168,10 @@ public final class NodeRuntime implements NodeServices {
         onIgniteStop();
         quietly("listeners and metrics", adapter);
         quietly("feed", feed);
-        quietly("pools", localPools);
+        quietly("pools", pools);
         quietly("engine", engineOwner);
         quietly("threads", threads);
         feed = null;
-        localPools = null;
         engineOwner = null;
     }
 
@@ -229,12 +191,6 @@ public final class NodeRuntime implements NodeServices {
         }
     }
 
-    private void tellFetched(UUID holder, long bytes, long nanos) {
-        for (FetchListener listener : fetchListeners) {
-            listener.onFetched(holder, bytes, nanos);
-        }
-    }
-
     /** What the node is called after a restart, too: records on its SSD bear it. */
     private String ownName() {
         Object id = config.getConsistentId();
@@ -247,7 +203,7 @@ public final class NodeRuntime implements NodeServices {
     }
 
     Map<String, ClusterKvPool> clusterPools() {
-        return clusterPools;
+        return pools.inCluster();
     }
 
     ExtensionRunner extensions() {
@@ -318,14 +274,12 @@ public final class NodeRuntime implements NodeServices {
 
     @Override
     public Map<String, LocalKvPool> localPools() {
-        LocalPools pools = localPools;
-        return pools == null ? Map.of() : pools.byName();
+        return pools.byName();
     }
 
     @Override
     public Map<String, SsdTier> tiers() {
-        LocalPools pools = localPools;
-        return pools == null ? Map.of() : pools.tiers();
+        return pools.tiers();
     }
 
     @Override
@@ -345,7 +299,7 @@ public final class NodeRuntime implements NodeServices {
 
     @Override
     public void addFetchListener(FetchListener listener) {
-        fetchListeners.add(listener);
+        pools.addFetchListener(listener);
     }
 
     @Override
@@ -361,46 +315,5 @@ public final class NodeRuntime implements NodeServices {
     @Override
     public LongSupplier nanoClock() {
         return System::nanoTime;
-    }
-
-    /**
-     * Keeps feed and engine in step with the topology. A client that reconnects leaves as one node and joins as another with the same
-     * engine, so the engine is told of a life that ended only while no member has it; both ways under this object's lock, so that the
-     * last word is the topology's.
-     */
-    private final class FeedMembers implements Members.Listener {
-        private final TransferEngine engine;
-        private final FeedService running;
-
-        FeedMembers(TransferEngine engine, FeedService running) {
-            this.engine = engine;
-            this.running = running;
-        }
-
-        @Override
-        public void onJoined(Member member) {
-            // Before anybody subscribes to it.
-            synchronized (this) {
-                engine.peerBack(member.address().incarnation());
-            }
-            if (!member.local() && member.role() == Role.STORE) {
-                running.follow(member.nodeId(), member.address(), indexes.sinks(member));
-            }
-        }
-
-        @Override
-        public void onLeft(Member member) {
-            running.unfollow(member.nodeId());
-            if (!member.local()) {
-                threads.workers().execute(() -> endLife(member.address().incarnation()));
-            }
-        }
-
-        private synchronized void endLife(UUID incarnation) {
-            if (members.all().stream()
-                    .noneMatch(member -> member.address().incarnation().equals(incarnation))) {
-                engine.peerGone(incarnation);
-            }
-        }
     }
 }

@@ -180,7 +180,8 @@ class ClusterFetchTest {
     @Test
     void acquire_ownerEvicts_entriesGo() {
         try (TestGrid grid = new TestGrid()) {
-            Ignite first = grid.start("a", grid.provider().setDram("256KiB"));
+            // By this policy the last prompt stays, however slowly the others came.
+            Ignite first = grid.start("a", grid.provider().setDram("256KiB").setEvictionPolicy("lru"));
             Ignite second = grid.start("b");
             int[] kept = new int[0];
             for (int seed = 0; seed < 12; seed++) {
