@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.examples.cluster;
 
-import io.mooncake.ignite.MooncakeService;
+import io.mooncake.client.MooncakeService;
 import java.util.Map;
 import java.util.UUID;
 import org.apache.ignite.Ignite;

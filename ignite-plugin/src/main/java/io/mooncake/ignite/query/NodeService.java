@@ -2,9 +2,9 @@
 package io.mooncake.ignite.query;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.client.MooncakeService;
 import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Mooncake;
-import io.mooncake.ignite.MooncakeService;
 import io.mooncake.ignite.NodeStatistics;
 import io.mooncake.ignite.Route;
 import java.util.LinkedHashMap;
@@ -12,13 +12,14 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.resources.IgniteInstanceResource;
+import org.apache.ignite.services.Service;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The service on each node that holds a pool. It has no state, so that its serialised form is the same on every node and Ignite takes
  * the configurations of all of them for one.
  */
-public final class NodeService implements MooncakeService {
+public final class NodeService implements Service, MooncakeService {
     private static final long serialVersionUID = 1L;
 
     @IgniteInstanceResource

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.query;
 
-import io.mooncake.ignite.MooncakeService;
+import io.mooncake.client.MooncakeService;
 import io.mooncake.ignite.internal.NodeServices;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;

@@ -4,8 +4,8 @@ package io.mooncake.ignite.query;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.mooncake.client.MooncakeService;
 import io.mooncake.ignite.Mooncake;
-import io.mooncake.ignite.MooncakeService;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.ignite.conductor.Blocks;

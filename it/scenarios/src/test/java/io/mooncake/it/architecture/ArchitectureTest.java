@@ -28,6 +28,7 @@ class ArchitectureTest {
         "io.mooncake.memory..",
         "io.mooncake.transfer..",
         "io.mooncake.p2p..",
+        "io.mooncake.client..",
         "io.mooncake.conductor..",
         "io.mooncake.ignite..",
         "io.mooncake.djl.."
@@ -43,9 +44,11 @@ class ArchitectureTest {
                     new String[] {"io.mooncake.transfer..", "io.mooncake.natives..", "io.mooncake.base.."},
             "io.mooncake.conductor..",
                     new String[] {"io.mooncake.conductor..", "io.mooncake.memory..", "io.mooncake.base.."},
+            "io.mooncake.client..", new String[] {"io.mooncake.client.."},
             "io.mooncake.ignite..",
                     new String[] {
                         "io.mooncake.ignite..",
+                        "io.mooncake.client..",
                         "io.mooncake.conductor..",
                         "io.mooncake.memory..",
                         "io.mooncake.transfer..",
@@ -184,6 +187,18 @@ class ArchitectureTest {
                 .should()
                 .onlyDependOnClassesThat()
                 .resideInAnyPackage("java..", "org.jspecify..", "io.mooncake.base..")
+                .check(all);
+    }
+
+    @ArchTest
+    static void client_isPlainJava(JavaClasses all) {
+        classes()
+                .that()
+                .resideInAPackage("io.mooncake.client..")
+                .should()
+                .onlyDependOnClassesThat()
+                .resideInAnyPackage("java..", "org.jspecify..", "io.mooncake.client..")
+                .because("a thin client has this jar and ignite-core, nothing else")
                 .check(all);
     }
 

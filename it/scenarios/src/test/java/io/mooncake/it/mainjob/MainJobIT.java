@@ -3,9 +3,9 @@ package io.mooncake.it.mainjob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.mooncake.client.MooncakeService;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.MooncakePluginProvider;
-import io.mooncake.ignite.MooncakeService;
 import io.mooncake.ignite.NodeStatistics;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.Route;
