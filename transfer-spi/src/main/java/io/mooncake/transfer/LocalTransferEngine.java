@@ -349,6 +349,21 @@ final class LocalTransferEngine implements TransferEngine {
     }
 
     @Override
+    public Iterable<GrantedLease> leases() {
+        return leases::open;
+    }
+
+    @Override
+    public List<RegisteredRegion> regions() {
+        return regions.registered();
+    }
+
+    @Override
+    public List<PeerQueue> queues() {
+        return submissions.queues();
+    }
+
+    @Override
     public void serveLeases(LeaseSource source) {
         leases.serve(source);
     }

@@ -69,6 +69,10 @@ final class Submissions implements AutoCloseable {
         return threads.start(indexes.length, List.of(part));
     }
 
+    List<PeerQueue> queues() {
+        return threads.queues();
+    }
+
     @Override
     public void close() {
         threads.close();

@@ -289,6 +289,15 @@ public interface TransferEngine extends AutoCloseable {
      */
     Map<RefusalCause, Long> refusals();
 
+    /** Leases that this engine granted and that have not ended, read as each iteration goes, without a lock. */
+    Iterable<GrantedLease> leases();
+
+    /** Memory registered now. */
+    List<RegisteredRegion> regions();
+
+    /** Asynchronous transfers under way, by peer; a peer without any is not among them. */
+    List<PeerQueue> queues();
+
     /** Stops serving, waits for transfers in flight (bounded), closes all sockets and threads. Idempotent. */
     @Override
     void close();

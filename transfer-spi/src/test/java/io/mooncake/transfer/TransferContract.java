@@ -433,6 +433,32 @@ abstract class TransferContract {
     }
 
     @Test
+    void leases_granted_areListedUntilTheyEnd() {
+        leases.put(1, 0, 1 << 20, 1 << 18);
+        leases.put(2, 1 << 20, 1 << 19, 1 << 18);
+        try (RemoteLease lease = lease(1, 2)) {
+            assertThat(lease.size()).isEqualTo(2);
+            assertThat(owner.leases()).singleElement().satisfies(one -> {
+                assertThat(one.holder()).isEqualTo(reader.incarnation());
+                assertThat(one.elements()).isEqualTo(2);
+                assertThat(one.bytes()).isEqualTo((1 << 20) + (1 << 19));
+                assertThat(one.leftNanos())
+                        .isLessThanOrEqualTo(Duration.ofSeconds(60).toNanos());
+            });
+        }
+        await(() -> !owner.leases().iterator().hasNext());
+    }
+
+    @Test
+    void regions_registered_areListedUntilTheyEnd() {
+        assertThat(owner.regions())
+                .anyMatch(region -> region.id() == ownerRegion && region.bytes() == ownerMemory.length);
+        assertThat(owner.queues()).isEmpty();
+        owner.unregisterMemory(ownerRegion);
+        assertThat(owner.regions()).noneMatch(region -> region.id() == ownerRegion);
+    }
+
+    @Test
     void read_bitFlippedAfterSealing_isChecksum() {
         leases.put(1, 0, 3 << 20, 1 << 18);
         ownerMemory.flip((2 << 20) + 12345);

@@ -3,6 +3,7 @@ package io.mooncake.transfer.internal;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.PeerQueue;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.TransferTicket;
 import java.util.ArrayDeque;
@@ -214,6 +215,15 @@ public final class AsyncTransfers implements AutoCloseable {
                 ready.addFirst(next);
             }
         }
+    }
+
+    /** What each peer has to do now; a peer with nothing to do is not among them. */
+    public synchronized List<PeerQueue> queues() {
+        List<PeerQueue> queues = new ArrayList<>(lanes.size());
+        for (Lane lane : lanes.values()) {
+            queues.add(new PeerQueue(lane.peer, lane.turns, lane.parts.size()));
+        }
+        return queues;
     }
 
     private static TransferStatus[] filled(Part part, TransferStatus status) {

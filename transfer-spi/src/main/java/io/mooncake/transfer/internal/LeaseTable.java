@@ -3,13 +3,16 @@ package io.mooncake.transfer.internal;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.ControlPlane;
+import io.mooncake.transfer.GrantedLease;
 import io.mooncake.transfer.LeaseSource;
 import io.mooncake.transfer.LeaseSource.Pin;
 import io.mooncake.transfer.RemoteHandle;
 import io.mooncake.transfer.internal.LeaseFrameDescriptor.Request;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -48,7 +51,15 @@ public final class LeaseTable implements AutoCloseable {
     private volatile @Nullable LeaseSource source;
     private volatile boolean closed;
 
-    private record Granted(UUID holder, List<Pin> pins) {}
+    private record Granted(UUID holder, List<Pin> pins, long expiresAt) {
+        long bytes() {
+            long bytes = 0;
+            for (Pin pin : pins) {
+                bytes += pin.length();
+            }
+            return bytes;
+        }
+    }
 
     public LeaseTable(Capabilities capabilities, RegionRegistry regions, Counters counters, long maxLeaseMillis) {
         this.capabilities = capabilities;
@@ -124,7 +135,7 @@ public final class LeaseTable implements AutoCloseable {
         }
         long lease = ids.incrementAndGet();
         byte[] reply = LeaseFrameDescriptor.encodeReply(lease, term, pins, handles, generationOffsets, deferred);
-        granted.put(lease, new Granted(holder, kept));
+        granted.put(lease, new Granted(holder, kept, expiresAt));
         counters.leasesGranted.add(kept.size());
         if (closed) {
             end(lease);
@@ -161,6 +172,25 @@ public final class LeaseTable implements AutoCloseable {
             counters.bytesServed.add(Math.max(0, release.copiedBytes()));
             end(release.lease());
         }
+    }
+
+    /** The leases that have not ended, read as the iteration goes; those that begin or end meanwhile may be among them. Takes no lock. */
+    public Iterator<GrantedLease> open() {
+        Iterator<Map.Entry<Long, Granted>> entries = granted.entrySet().iterator();
+        return new Iterator<>() {
+            @Override
+            public boolean hasNext() {
+                return entries.hasNext();
+            }
+
+            @Override
+            public GrantedLease next() {
+                Map.Entry<Long, Granted> entry = entries.next();
+                Granted lease = entry.getValue();
+                long left = Math.max(0, lease.expiresAt - System.nanoTime());
+                return new GrantedLease(entry.getKey(), lease.holder, lease.pins.size(), lease.bytes(), left);
+            }
+        };
     }
 
     /** Ends every lease of a holder. */

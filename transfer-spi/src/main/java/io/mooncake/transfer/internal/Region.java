@@ -114,6 +114,11 @@ public final class Region {
         users.decrementAndGet();
     }
 
+    /** Transfers that may touch it now. */
+    public int users() {
+        return users.get() & ~ENDED;
+    }
+
     /** Ends the registration; no new users. */
     void end() {
         users.accumulateAndGet(ENDED, (now, bit) -> now | bit);

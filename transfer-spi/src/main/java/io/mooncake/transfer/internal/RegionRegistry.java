@@ -3,6 +3,7 @@ package io.mooncake.transfer.internal;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.transfer.RegionGuard;
+import io.mooncake.transfer.RegisteredRegion;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -115,6 +116,13 @@ public final class RegionRegistry {
         synchronized (this) {
             ending.remove(region);
         }
+    }
+
+    /** What is registered now. */
+    public List<RegisteredRegion> registered() {
+        return Arrays.stream(regions)
+                .map(one -> new RegisteredRegion(one.id(), one.length(), one.device() != null, one.users()))
+                .toList();
     }
 
     /** All of them now, those that are ending too. */

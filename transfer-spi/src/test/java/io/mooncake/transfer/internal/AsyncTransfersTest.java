@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.transfer.PeerQueue;
 import io.mooncake.transfer.TransferStatus;
 import io.mooncake.transfer.TransferTicket;
 import java.util.ArrayList;
@@ -95,6 +96,33 @@ final class AsyncTransfersTest {
             end.countDown();
             assertThat(ticket.await(Deadline.ofMillis(20_000)).orElseThrow()).containsOnly(TransferStatus.COMPLETED);
         }
+    }
+
+    @Test
+    void queues_partsRunAndWait_areCountedAPeer() throws InterruptedException {
+        CountDownLatch end = new CountDownLatch(1);
+        try (AsyncTransfers transfers = new AsyncTransfers()) {
+            assertThat(transfers.queues()).isEmpty();
+            List<TransferTicket> tickets = new ArrayList<>();
+            for (int i = 0; i < AsyncTransfers.THREADS_A_PEER + 3; i++) {
+                tickets.add(transfers.start(1, List.of(waiting(PEER, end))));
+            }
+            PeerQueue busy = new PeerQueue(PEER, AsyncTransfers.THREADS_A_PEER, 3);
+            awaitQueues(transfers, List.of(busy));
+            end.countDown();
+            for (TransferTicket ticket : tickets) {
+                assertThat(ticket.await(Deadline.ofMillis(60_000))).isPresent();
+            }
+            awaitQueues(transfers, List.of());
+        }
+    }
+
+    private static void awaitQueues(AsyncTransfers transfers, List<PeerQueue> expected) throws InterruptedException {
+        long until = System.nanoTime() + 60_000_000_000L;
+        while (!transfers.queues().equals(expected) && System.nanoTime() - until < 0) {
+            Thread.sleep(5);
+        }
+        assertThat(transfers.queues()).isEqualTo(expected);
     }
 
     @Test
