@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -151,6 +152,22 @@ public final class FeedService implements AutoCloseable {
     /** Nodes that are followed. */
     public int followed() {
         return following.size();
+    }
+
+    /** How well {@code nodeId} is heard; empty for a node that is not followed. */
+    public Optional<FollowedOwner> followed(UUID nodeId) {
+        Following entry = following.get(nodeId);
+        if (entry == null) {
+            return Optional.empty();
+        }
+        OwnerFollower follower = entry.follower;
+        return Optional.of(new FollowedOwner(
+                follower.current(),
+                follower.silentNanos(),
+                silent(entry),
+                follower.repairs(),
+                follower.snapshots(),
+                follower.badFrames()));
     }
 
     /** Whether everything that the followed nodes are known to have said is in the index. */

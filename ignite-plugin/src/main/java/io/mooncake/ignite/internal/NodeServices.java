@@ -6,6 +6,7 @@ import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.feed.BlockEventListener;
+import io.mooncake.ignite.feed.FollowedOwner;
 import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.memory.KvIdentity;
@@ -15,6 +16,7 @@ import io.mooncake.transfer.TransferEngine;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.function.LongSupplier;
@@ -58,6 +60,9 @@ public interface NodeServices {
 
     /** The nodes that run the plugin. */
     Members members();
+
+    /** How well this node hears of the blocks of {@code nodeId}; empty for a node that is not followed. */
+    Optional<FollowedOwner> followed(UUID nodeId);
 
     /** Hears of every block stored in or removed from this node's pools, in order, in batches, on one thread. Add it in start. */
     void addBlockListener(BlockEventListener listener);

@@ -8,9 +8,9 @@ import io.mooncake.ignite.Role;
 import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.config.MemoryPlan;
 import io.mooncake.ignite.config.MooncakeSettings;
-import io.mooncake.ignite.config.SsdPlace;
 import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.feed.FeedService;
+import io.mooncake.ignite.feed.FollowedOwner;
 import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.ignite.internal.Members;
@@ -26,6 +26,7 @@ import io.mooncake.transfer.TransferEngine;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.function.LongSupplier;
@@ -290,6 +291,11 @@ public final class NodeRuntime implements NodeServices {
     @Override
     public Members members() {
         return members;
+    }
+
+    @Override
+    public Optional<FollowedOwner> followed(UUID nodeId) {
+        return running(feed, "feed").followed(nodeId);
     }
 
     @Override

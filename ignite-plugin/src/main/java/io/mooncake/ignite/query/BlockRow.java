@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.concurrent.TimeUnit;
-import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
 
 /**
  * A row of {@code SYS.MOONCAKE_BLOCKS}: one block of this node. Its texts are made when they are read.
@@ -24,6 +23,18 @@ public record BlockRow(String pool, BlockView view) {
     static final String DESCRIPTION = "Blocks that this node's pools hold.";
     private static final String POOL = "pool";
     private static final String PREFIX = "prefix";
+    static final Columns<BlockRow> COLUMNS = new Columns<BlockRow>(PREFIX, POOL)
+            .text(POOL, BlockRow::pool)
+            .text(PREFIX, BlockRow::prefix)
+            .text("parent", row -> row.view().block().parent().hex())
+            .count("depth", row -> row.view().block().depth())
+            .count("tokens", row -> row.view().block().tokens().length)
+            .number("bytes", row -> row.view().bytes())
+            .text("tier", row -> row.view().tier())
+            .number("hits", row -> row.view().hits())
+            .count("leases", row -> row.view().leases())
+            .number("generation", row -> row.view().block().generation())
+            .number("ageMs", row -> TimeUnit.NANOSECONDS.toMillis(row.view().lastAccessAgeNanos()));
 
     String prefix() {
         return view.block().key().hex();
@@ -81,50 +92,6 @@ public record BlockRow(String pool, BlockView view) {
                 }
             });
             return rows.iterator();
-        }
-    }
-
-    /** Shows Ignite the columns. */
-    static final class Walker implements SystemViewRowAttributeWalker<BlockRow> {
-        @Override
-        public int count() {
-            return 11;
-        }
-
-        @Override
-        public List<String> filtrableAttributes() {
-            return List.of(PREFIX, POOL);
-        }
-
-        @Override
-        public void visitAll(AttributeVisitor visitor) {
-            visitor.accept(0, POOL, String.class);
-            visitor.accept(1, PREFIX, String.class);
-            visitor.accept(2, "parent", String.class);
-            visitor.accept(3, "depth", int.class);
-            visitor.accept(4, "tokens", int.class);
-            visitor.accept(5, "bytes", long.class);
-            visitor.accept(6, "tier", String.class);
-            visitor.accept(7, "hits", long.class);
-            visitor.accept(8, "leases", int.class);
-            visitor.accept(9, "generation", long.class);
-            visitor.accept(10, "ageMs", long.class);
-        }
-
-        @Override
-        public void visitAll(BlockRow row, AttributeWithValueVisitor visitor) {
-            BlockView view = row.view();
-            visitor.accept(0, POOL, String.class, row.pool());
-            visitor.accept(1, PREFIX, String.class, row.prefix());
-            visitor.accept(2, "parent", String.class, view.block().parent().hex());
-            visitor.acceptInt(3, "depth", view.block().depth());
-            visitor.acceptInt(4, "tokens", view.block().tokens().length);
-            visitor.acceptLong(5, "bytes", view.bytes());
-            visitor.accept(6, "tier", String.class, view.tier());
-            visitor.acceptLong(7, "hits", view.hits());
-            visitor.acceptInt(8, "leases", view.leases());
-            visitor.acceptLong(9, "generation", view.block().generation());
-            visitor.acceptLong(10, "ageMs", TimeUnit.NANOSECONDS.toMillis(view.lastAccessAgeNanos()));
         }
     }
 }

@@ -2,6 +2,7 @@
 package io.mooncake.ignite.query;
 
 import io.mooncake.ignite.Role;
+import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
 import org.jspecify.annotations.Nullable;
@@ -15,24 +16,33 @@ public final class NodeQueries implements NodeComponent {
 
     @Override
     public void start(NodeServices services) {
-        services.adapter()
-                .registerView(
-                        BlockRow.VIEW,
-                        BlockRow.DESCRIPTION,
-                        new BlockRow.Walker(),
-                        filter -> BlockRow.rows(services.localPools(), services.tiers(), filter));
-        services.adapter()
-                .registerView(
-                        MissRow.VIEW,
-                        MissRow.DESCRIPTION,
-                        new MissRow.Walker(),
-                        filter -> MissRow.rows(services.localPools(), filter));
-        services.adapter()
-                .registerView(
-                        PathRow.VIEW,
-                        PathRow.DESCRIPTION,
-                        new PathRow.Walker(),
-                        filter -> PathRow.rows(services, filter));
+        IgniteAdapter views = services.adapter();
+        views.registerView(
+                BlockRow.VIEW,
+                BlockRow.DESCRIPTION,
+                BlockRow.COLUMNS,
+                filter -> BlockRow.rows(services.localPools(), services.tiers(), filter));
+        views.registerView(
+                MissRow.VIEW,
+                MissRow.DESCRIPTION,
+                MissRow.COLUMNS,
+                filter -> MissRow.rows(services.localPools(), filter));
+        views.registerView(
+                PathRow.VIEW, PathRow.DESCRIPTION, PathRow.COLUMNS, filter -> PathRow.rows(services, filter));
+        views.registerView(
+                PeerRow.VIEW, PeerRow.DESCRIPTION, PeerRow.COLUMNS, filter -> PeerRow.rows(services, filter));
+        views.registerView(
+                LeaseRow.VIEW, LeaseRow.DESCRIPTION, LeaseRow.COLUMNS, filter -> LeaseRow.rows(services, filter));
+        views.registerView(
+                SegmentRow.VIEW,
+                SegmentRow.DESCRIPTION,
+                SegmentRow.COLUMNS,
+                filter -> SegmentRow.rows(services, filter));
+        views.registerView(
+                TransferRow.VIEW,
+                TransferRow.DESCRIPTION,
+                TransferRow.COLUMNS,
+                filter -> TransferRow.rows(services, filter));
         NodeMetrics.register(services);
     }
 

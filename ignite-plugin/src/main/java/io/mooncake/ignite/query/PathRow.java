@@ -10,7 +10,6 @@ import io.mooncake.transfer.topology.PathMatrix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
 
 /**
  * A row of {@code SYS.MOONCAKE_PATHS}: how this node's transfers to one other node go, why not better, and what was measured of one rail to
@@ -37,6 +36,17 @@ public record PathRow(
     static final String VIEW = "mooncake.paths";
     static final String DESCRIPTION = "How this node's transfers to other nodes go, and why.";
     private static final String NODE = "nodeId";
+    static final Columns<PathRow> COLUMNS = new Columns<PathRow>(NODE)
+            .text(NODE, row -> row.member().nodeId().toString())
+            .text("consistentId", row -> row.member().consistentId())
+            .text("endpoint", row -> row.member().address().encode())
+            .text("reads", PathRow::reads)
+            .text("writes", PathRow::writes)
+            .text("network", PathRow::over)
+            .text("reason", PathRow::reason)
+            .text("rail", PathRow::rail)
+            .decimal("roundTripMicros", PathRow::roundTripMicros)
+            .number("bytesPerSecond", PathRow::bytesPerSecond);
     private static final String UNKNOWN = "UNKNOWN";
     private static final double NANOS_A_MICRO = 1e3;
     private static final long ONE_PEER_MILLIS = 1_000;
@@ -86,48 +96,6 @@ public record PathRow(
             return unmeasured(member, report.reads().name(), report.writes().name(), report.over(), report.reason());
         } catch (MooncakeException e) {
             return unmeasured(member, UNKNOWN, UNKNOWN, "", String.valueOf(e.getMessage()));
-        }
-    }
-
-    /** Shows Ignite the columns. */
-    static final class Walker implements SystemViewRowAttributeWalker<PathRow> {
-        @Override
-        public int count() {
-            return 10;
-        }
-
-        /** At least one, or Ignite's H2 engine does not make the view. */
-        @Override
-        public List<String> filtrableAttributes() {
-            return List.of(NODE);
-        }
-
-        @Override
-        public void visitAll(AttributeVisitor visitor) {
-            visitor.accept(0, NODE, String.class);
-            visitor.accept(1, "consistentId", String.class);
-            visitor.accept(2, "endpoint", String.class);
-            visitor.accept(3, "reads", String.class);
-            visitor.accept(4, "writes", String.class);
-            visitor.accept(5, "network", String.class);
-            visitor.accept(6, "reason", String.class);
-            visitor.accept(7, "rail", String.class);
-            visitor.accept(8, "roundTripMicros", double.class);
-            visitor.accept(9, "bytesPerSecond", long.class);
-        }
-
-        @Override
-        public void visitAll(PathRow row, AttributeWithValueVisitor visitor) {
-            visitor.accept(0, NODE, String.class, row.member().nodeId().toString());
-            visitor.accept(1, "consistentId", String.class, row.member().consistentId());
-            visitor.accept(2, "endpoint", String.class, row.member().address().encode());
-            visitor.accept(3, "reads", String.class, row.reads());
-            visitor.accept(4, "writes", String.class, row.writes());
-            visitor.accept(5, "network", String.class, row.over());
-            visitor.accept(6, "reason", String.class, row.reason());
-            visitor.accept(7, "rail", String.class, row.rail());
-            visitor.acceptDouble(8, "roundTripMicros", row.roundTripMicros());
-            visitor.acceptLong(9, "bytesPerSecond", row.bytesPerSecond());
         }
     }
 }

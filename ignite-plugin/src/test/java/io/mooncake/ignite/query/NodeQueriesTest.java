@@ -4,13 +4,17 @@ package io.mooncake.ignite.query;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.client.MooncakeService;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.ignite.conductor.Blocks;
+import io.mooncake.ignite.node.NodeEngines;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.transfer.PeerAddress;
+import io.mooncake.transfer.RemoteLease;
+import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.ignite.TransferCommunicationSpi;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -20,7 +24,9 @@ import java.sql.ResultSet;
 import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -134,6 +140,76 @@ class NodeQueriesTest {
             assertThat(row.get(0).toString()).matches("tcp 0|memory");
             assertThat((Double) row.get(1) + (Long) row.get(2)).isPositive();
         });
+    }
+
+    @Test
+    void peers_throughJdbcThin_showWhoIsFollowed() throws Exception {
+        String own = first.cluster().localNode().id().toString();
+        String other = second.cluster().localNode().id().toString();
+        TestGrid.await("the other node is heard", () -> jdbc(
+                        firstPort, "SELECT STATE FROM SYS.MOONCAKE_PEERS WHERE NODE_ID = '" + other + "'")
+                .equals(List.of(List.of("CURRENT"))));
+
+        assertThat(jdbc(
+                        firstPort,
+                        "SELECT ROLE, POOLS, STATE, BAD_FRAMES FROM SYS.MOONCAKE_PEERS WHERE NODE_ID = '" + own + "'"))
+                .containsExactly(List.of("STORE", POOL, "LOCAL", 0L));
+        // The node without the plugin is none of them.
+        assertThat(jdbc(firstPort, "SELECT NODE_ID, CONSISTENT_ID, ENDPOINT, SILENT_MS FROM SYS.MOONCAKE_PEERS"))
+                .hasSizeGreaterThanOrEqualTo(2)
+                .noneMatch(row ->
+                        row.get(0).equals(plain.cluster().localNode().id().toString()));
+    }
+
+    @Test
+    void segments_throughJdbcThin_showThePoolsMemory() throws Exception {
+        List<List<Object>> rows =
+                jdbc(firstPort, "SELECT NAME, BYTES, TRANSFERS FROM SYS.MOONCAKE_SEGMENTS WHERE KIND = 'MEMORY'");
+
+        assertThat(rows).isNotEmpty().allSatisfy(row -> assertThat(row.get(0).toString())
+                .startsWith("region "));
+        assertThat(rows.stream().mapToLong(row -> (Long) row.get(1)).sum()).isBetween(8L << 20, 64L << 20);
+        assertThat(jdbc(firstPort, "SELECT NAME FROM SYS.MOONCAKE_SEGMENTS WHERE KIND = 'SSD'"))
+                .isEmpty();
+    }
+
+    @Test
+    void leases_peerHoldsBlocks_areShownUntilTheyEnd() throws Exception {
+        int[] tokens = Blocks.prompt(6, 3, 0, 3);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        TransferEngine reader = NodeEngines.of(second);
+        PeerAddress owner = Objects.requireNonNull(
+                TransferCommunicationSpi.endpointOf(first.cluster().localNode()));
+        List<byte[]> keys = new ArrayList<>();
+        jdbc(firstPort, "SELECT PREFIX FROM SYS.MOONCAKE_BLOCKS WHERE DEPTH < 2")
+                .forEach(row -> keys.add(HexFormat.of().parseHex(row.get(0).toString())));
+        try (RemoteLease lease = reader.lease(owner, POOL, keys, Duration.ofSeconds(60), Deadline.ofMillis(60_000))) {
+            assertThat(lease.size()).isEqualTo(keys.size());
+            List<List<Object>> rows =
+                    jdbc(firstPort, "SELECT LEASE, NODE_ID, BLOCKS, BYTES, LEFT_MS FROM SYS.MOONCAKE_LEASES");
+            assertThat(rows).anySatisfy(row -> {
+                assertThat(row.get(1))
+                        .isEqualTo(second.cluster().localNode().id().toString());
+                assertThat(row.get(2)).isEqualTo(keys.size());
+                assertThat(row.get(3)).isEqualTo(2_048L * keys.size());
+            });
+        }
+        TestGrid.await("leases end", () -> jdbc(firstPort, "SELECT LEASE FROM SYS.MOONCAKE_LEASES")
+                .isEmpty());
+    }
+
+    @Test
+    void transfers_throughJdbcThin_haveARowForEachOtherNode() throws Exception {
+        assertThat(jdbc(
+                        firstPort,
+                        "SELECT RUNNING, WAITING, RESTING_RAILS FROM SYS.MOONCAKE_TRANSFERS WHERE NODE_ID = '"
+                                + second.cluster().localNode().id() + "'"))
+                .containsExactly(List.of(0, 0, 0));
+        assertThat(jdbc(
+                        firstPort,
+                        "SELECT TCP_BYTES, TCP_FAILURES, TCP_RAILS FROM SYS.MOONCAKE_TRANSFERS WHERE NODE_ID = '"
+                                + first.cluster().localNode().id() + "'"))
+                .isEmpty();
     }
 
     private static long misses() throws SQLException {
