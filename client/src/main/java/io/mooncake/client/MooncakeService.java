@@ -27,8 +27,9 @@ public interface MooncakeService {
      *
      * @param pool name of a pool
      * @param tokens the prompt's token ids, 0 or more each, at least one
-     * @return {@code promptTokens}, {@code reusableTokens} (what may come from a cache at most), {@code missReason}, and {@code matches}:
-     *     node id to tokens that it holds of the prompt's beginning, longest first
+     * @return {@code promptTokens}, {@code reusableTokens} (what may come from a cache at most), {@code missReason}, {@code matches} (node
+     *     id to tokens that it holds of the prompt's beginning, longest first), {@code pieces} and {@code gaps} (lists of maps);
+     *     {@link PromptExplanation#of} makes types of it
      */
     Map<String, Object> explain(String pool, int[] tokens);
 

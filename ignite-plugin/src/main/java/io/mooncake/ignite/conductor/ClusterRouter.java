@@ -15,10 +15,6 @@ import io.mooncake.ignite.RouteDecision;
 import io.mooncake.ignite.RoutedJob;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.ignite.internal.RequestRouter;
-import io.mooncake.memory.MissReason;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -171,22 +167,7 @@ public final class ClusterRouter implements RequestRouter {
     @Override
     public Explanation explain(String pool, int[] tokens) {
         Parts on = parts();
-        Map<UUID, Integer> byNode = on.matches.byNode(pool, tokens);
-        int reusable = on.matches.request(pool, tokens.length).reusableTokens();
-        UUID local = on.services.adapter().localNodeId();
-        List<Explanation.Match> found = new ArrayList<>();
-        byNode.forEach((node, matched) -> {
-            if (matched > 0) {
-                found.add(new Explanation.Match(node, matched, node.equals(local)));
-            }
-        });
-        found.sort(Comparator.comparingInt(Explanation.Match::tokens)
-                .reversed()
-                .thenComparing(match -> !match.local())
-                .thenComparing(Explanation.Match::nodeId));
-        boolean complete = reusable > 0 && !found.isEmpty() && found.get(0).tokens() >= reusable;
-        return new Explanation(
-                tokens.length, reusable, found, complete || reusable == 0 ? MissReason.NONE : MissReason.NOT_CACHED);
+        return new Explainer(on.services, on.matches).explain(pool, tokens);
     }
 
     private static void requireCandidate(Route route, Map<UUID, Integer> matches) {

@@ -59,6 +59,17 @@ final class Matches {
         return new PrefillRequest(promptTokens, reusable, bytesPerToken);
     }
 
+    /** Tokens of the prompt's beginning that lie in this node's memory. */
+    int memoryTokens(String pool, int[] tokens) {
+        LocalKvPool local = services.localPools().get(pool);
+        if (local == null) {
+            return 0;
+        }
+        try (LocalMatch match = local.probe(Tenant.DEFAULT, tokens)) {
+            return match.matchedTokens();
+        }
+    }
+
     private int localTokens(String pool, int[] tokens) {
         LocalKvPool local = services.localPools().get(pool);
         if (local == null) {

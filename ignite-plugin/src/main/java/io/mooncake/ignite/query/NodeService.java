@@ -7,9 +7,11 @@ import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.NodeStatistics;
 import io.mooncake.ignite.Route;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.resources.IgniteInstanceResource;
 import org.apache.ignite.services.Service;
@@ -35,6 +37,30 @@ public final class NodeService implements Service, MooncakeService {
         answer.put("reusableTokens", explanation.reusableTokens());
         answer.put("missReason", explanation.missReason().name());
         answer.put("matches", matches);
+        answer.put(
+                "pieces",
+                explanation.pieces().stream().map(NodeService::piece).collect(Collectors.toCollection(ArrayList::new)));
+        answer.put(
+                "gaps",
+                explanation.gaps().stream().map(NodeService::gap).collect(Collectors.toCollection(ArrayList::new)));
+        return answer;
+    }
+
+    private static Map<String, Object> piece(Explanation.Piece piece) {
+        Map<String, Object> answer = new LinkedHashMap<>();
+        answer.put("fromToken", piece.fromToken());
+        answer.put("toToken", piece.toToken());
+        answer.put("nodeId", piece.nodeId().toString());
+        answer.put("tier", piece.tier());
+        answer.put("way", piece.way());
+        return answer;
+    }
+
+    private static Map<String, Object> gap(Explanation.Gap gap) {
+        Map<String, Object> answer = new LinkedHashMap<>();
+        answer.put("fromToken", gap.fromToken());
+        answer.put("toToken", gap.toToken());
+        answer.put("reason", gap.reason().name());
         return answer;
     }
 

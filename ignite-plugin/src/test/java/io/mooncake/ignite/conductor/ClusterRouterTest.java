@@ -16,6 +16,7 @@ import io.mooncake.memory.MissReason;
 import java.io.IOException;
 import java.io.Serializable;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
@@ -239,9 +240,40 @@ class ClusterRouterTest {
         assertThat(seen.reusableTokens()).isEqualTo(96);
         assertThat(seen.missReason()).isEqualTo(MissReason.NOT_CACHED);
         assertThat(seen.matches()).containsExactly(new Explanation.Match(id(first), 64, false));
+        assertThat(seen.pieces()).singleElement().satisfies(piece -> {
+            assertThat(piece.fromToken()).isZero();
+            assertThat(piece.toToken()).isEqualTo(64);
+            assertThat(piece.nodeId()).isEqualTo(id(first));
+            assertThat(piece.way()).isIn("SHARED_MEMORY", "TCP");
+        });
+        assertThat(seen.gaps()).containsExactly(new Explanation.Gap(64, 96, MissReason.NOT_CACHED));
         assertThat(Mooncake.of(first).explain(POOL, tokens))
-                .isEqualTo(
-                        new Explanation(97, 96, List.of(new Explanation.Match(id(first), 96, true)), MissReason.NONE));
+                .isEqualTo(new Explanation(
+                        97,
+                        96,
+                        List.of(new Explanation.Match(id(first), 96, true)),
+                        List.of(new Explanation.Piece(0, 96, id(first), "DRAM", "LOCAL")),
+                        List.of(),
+                        MissReason.NONE));
+    }
+
+    @Test
+    void explain_ownBeginning_otherNodesPieceFollows() {
+        int[] tokens = Blocks.prompt(15, 1, 4, 6);
+        // The second node has the first four blocks itself; the rest lies at the first.
+        Blocks.store(Mooncake.of(second).pool(POOL), Arrays.copyOf(tokens, 65));
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        awaitMatch(second, tokens, 96);
+
+        Explanation seen = Mooncake.of(second).explain(POOL, tokens);
+
+        assertThat(seen.gaps()).isEmpty();
+        assertThat(seen.missReason()).isEqualTo(MissReason.NONE);
+        assertThat(seen.pieces()).hasSize(2);
+        assertThat(seen.pieces().get(0)).isEqualTo(new Explanation.Piece(0, 64, id(second), "DRAM", "LOCAL"));
+        assertThat(seen.pieces().get(1).fromToken()).isEqualTo(64);
+        assertThat(seen.pieces().get(1).toToken()).isEqualTo(96);
+        assertThat(seen.pieces().get(1).nodeId()).isEqualTo(id(first));
     }
 
     @Test

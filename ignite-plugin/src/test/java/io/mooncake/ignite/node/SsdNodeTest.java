@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.MooncakePluginProvider;
 import io.mooncake.ignite.SsdTier;
@@ -122,8 +123,9 @@ class SsdNodeTest {
             // The router of the node itself knows, too.
             assertThat(Mooncake.of(again)
                             .explain("tiny", TestBlocks.prompt(2, PROMPT))
-                            .toString())
-                    .contains(String.valueOf(WHOLE));
+                            .pieces())
+                    .containsExactly(new Explanation.Piece(
+                            0, WHOLE, again.cluster().localNode().id(), "SSD", "LOCAL"));
             assertThat(take(again, 1)).isEqualTo(new Taken(WHOLE, WHOLE, 0, "NONE"));
             assertThat(take(other, 2)).isEqualTo(new Taken(WHOLE, 0, WHOLE, "NONE"));
             assertThat(Mooncake.of(again).statistics().ssdLoads()).isEqualTo(24);
