@@ -30,5 +30,11 @@ public enum MissReason {
     /** The bytes are of another block or identity. */
     IDENTITY,
     /** This node's SSD has the block and did not give it: an error of the device's, or the tier is out. */
-    SSD_FAILED
+    SSD_FAILED,
+    /** The next block was there, and left for others wherever it was. */
+    EVICTED,
+    /** The next block was there, and was removed. */
+    REMOVED,
+    /** The next block was on nodes that left the cluster. */
+    NODE_LOST
 }

@@ -95,7 +95,7 @@ final class IndexedChains {
     private static void store(HolderSink.Copy copy, BlockKey[] keys) {
         for (int i = 0; i < keys.length; i++) {
             BlockKey parent = i == 0 ? ROOT : keys[i - 1];
-            copy.store(new BlockEvent(BlockEvent.Kind.STORED, keys[i], parent, i, NO_TOKENS));
+            copy.apply(BlockEvent.stored(keys[i], parent, i, NO_TOKENS));
         }
     }
 }

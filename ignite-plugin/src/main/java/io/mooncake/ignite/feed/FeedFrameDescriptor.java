@@ -208,7 +208,14 @@ public final class FeedFrameDescriptor {
         for (int i = 0; i < count; i++) {
             tokens[i] = in.getInt();
         }
-        return new BlockEvent(code == 1 ? BlockEvent.Kind.STORED : BlockEvent.Kind.REMOVED, key, parent, depth, tokens);
+        return new BlockEvent(
+                code == 1 ? BlockEvent.Kind.STORED : BlockEvent.Kind.REMOVED,
+                key,
+                parent,
+                depth,
+                tokens,
+                BlockPlace.MEMORY,
+                RemovalCause.UNKNOWN);
     }
 
     private static void putKey(ByteBuffer out, BlockKey key) {

@@ -102,15 +102,12 @@ public final class FeedService implements AutoCloseable {
         return new BlockListener() {
             @Override
             public void onStored(StoredBlock block) {
-                append(
-                        pool,
-                        new BlockEvent(
-                                BlockEvent.Kind.STORED, block.key(), block.parent(), block.depth(), block.tokens()));
+                append(pool, BlockEvent.stored(block.key(), block.parent(), block.depth(), block.tokens()));
             }
 
             @Override
             public void onRemoved(BlockKey key, long generation) {
-                append(pool, BlockEvent.removed(key));
+                append(pool, BlockEvent.removed(key, RemovalCause.UNKNOWN));
             }
         };
     }

@@ -11,14 +11,16 @@ public interface HolderSink {
 
     /** One copy. Safe for all threads; changes after {@link #drop} do nothing. */
     interface Copy {
-        void store(BlockEvent event);
-
-        void remove(BlockEvent event);
+        /** What happened to a block. */
+        void apply(BlockEvent event);
 
         /** Makes it the one that look-ups see. */
         void show();
 
-        /** Forgets it. Idempotent. */
+        /** Forgets it, because another one takes its place or it is of no use. Idempotent. */
         void drop();
+
+        /** Forgets it, because its owner left. Idempotent. */
+        void lose();
     }
 }

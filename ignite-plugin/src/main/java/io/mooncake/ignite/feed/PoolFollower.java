@@ -143,7 +143,7 @@ final class PoolFollower {
     synchronized void close() {
         state = State.CLOSED;
         if (shown != null) {
-            shown.drop();
+            shown.lose();
         }
         if (copy != null) {
             copy.drop();
@@ -201,7 +201,7 @@ final class PoolFollower {
             copyFirst = page.first();
         }
         for (BlockEvent event : page.events()) {
-            copy.store(event);
+            copy.apply(event);
         }
         if (page.nextCursor() >= 0) {
             cursor = page.nextCursor();
@@ -296,10 +296,7 @@ final class PoolFollower {
         if (shown == null) {
             return;
         }
-        switch (event.kind()) {
-            case STORED -> shown.store(event);
-            case REMOVED -> shown.remove(event);
-        }
+        shown.apply(event);
     }
 
     private Query ask(QueryKind kind, long from, long to) {

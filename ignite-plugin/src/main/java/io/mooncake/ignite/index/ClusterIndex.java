@@ -2,8 +2,10 @@
 package io.mooncake.ignite.index;
 
 import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.MissReason;
 import io.mooncake.memory.Tenant;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Who holds what of a prompt, by the owners' announcements. Soft: an entry may be late by the feed's delay, and every use of it is
@@ -21,6 +23,12 @@ public interface ClusterIndex {
 
     /** How many other nodes hold exactly the block {@code key}. */
     int holderCount(String pool, BlockKey key);
+
+    /**
+     * Why no other node has the block {@code key} any more: EVICTED, REMOVED or NODE_LOST, of the last ones that went; empty when one has it, when
+     * none ever had it, and when that is not known.
+     */
+    Optional<MissReason> whyGone(String pool, BlockKey key);
 
     /** Blocks announced since the start that found no room: other nodes hold them, and this one does not know. */
     long refused();

@@ -94,11 +94,6 @@ final class EntryBuckets {
         return (int) ((hash * 0xD6E8_FEB8_6659_FD93L >>> 32) * buckets >>> 32) * BUCKET_BYTES;
     }
 
-    /** The entry of {@code key}, or NONE. For the writer. */
-    int find(BlockKey key) {
-        return find(new long[] {key.word0(), key.word1(), key.word2(), key.word3()}, 0);
-    }
-
     /** The entry of the key {@code keys[at..at+4)}, or NONE. */
     int find(long[] keys, int at) {
         if (table == NOTHING) {
@@ -110,10 +105,14 @@ final class EntryBuckets {
             entry = find(second(hash), tag(hash), keys, at);
         }
         if (entry == EntryPages.NONE && !more.isEmpty()) {
-            Integer found = more.get(new BlockKey(keys[at], keys[at + 1], keys[at + 2], keys[at + 3]));
+            Integer found = more.get(key(keys, at));
             entry = found == null ? EntryPages.NONE : found;
         }
         return entry;
+    }
+
+    private static BlockKey key(long[] keys, int at) {
+        return new BlockKey(keys[at], keys[at + 1], keys[at + 2], keys[at + 3]);
     }
 
     private int find(int bucket, int tag, long[] keys, int at) {
@@ -130,13 +129,13 @@ final class EntryBuckets {
     }
 
     /** Makes {@code entry} found by {@code key}, which is not there yet. */
-    void put(BlockKey key, int entry) {
-        long hash = hash(key.word0(), key.word1());
+    void put(long[] key, int entry) {
+        long hash = hash(key[0], key[1]);
         int first = first(hash);
         int second = second(hash);
         int slot = room(free(first) >= free(second) ? first : second);
         if (slot < 0) {
-            more.put(key, entry);
+            more.put(key(key, 0), entry);
         } else {
             INT.setRelease(table, slot, tag(hash) | entry + 1);
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.index;
 
-import io.mooncake.memory.BlockKey;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
@@ -59,7 +58,7 @@ final class EntryPages {
     }
 
     /** An entry for {@code key}, held by nobody yet; NONE when all are taken, or there is no memory for more. */
-    int take(BlockKey key) {
+    int take(long[] key) {
         int entry;
         if (free != 0) {
             entry = (int) (free - 1);
@@ -79,10 +78,10 @@ final class EntryPages {
         }
         ByteBuffer page = pages[entry >>> PAGE_SHIFT];
         int at = at(entry);
-        page.putLong(at, key.word0());
-        page.putLong(at + 8, key.word1());
-        page.putLong(at + 16, key.word2());
-        page.putLong(at + 24, key.word3());
+        page.putLong(at, key[0]);
+        page.putLong(at + 8, key[1]);
+        page.putLong(at + 16, key[2]);
+        page.putLong(at + 24, key[3]);
         return entry;
     }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.index;
 
-import io.mooncake.memory.BlockKey;
 import java.util.BitSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicIntegerArray;
@@ -10,13 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Which holders have which blocks of one pool, off the heap: {@link EntryPages} has an entry a block, {@link EntryBuckets} finds it by its key.
  *
- * <p>A holder is a slot, 0..4094. The last word of an entry names its holders:
- *
- * <pre>
- *   0                          nobody: the entry is free
- *   slot+1 in each of 4 x 16 bits   up to four holders, in no order, no gaps
- *   {@link #MANY}                      more: a set of slots in a map on the heap
- * </pre>
+ * <p>A holder is a slot, 0..4094. The last word of an entry names its holders and where they have the block, as {@link Marks} says; more than four
+ * of them are in a set on the heap, and the word is {@link #MANY}.
  *
  * <p>Threading: one writer at a time, under this object's lock. Look-ups take no lock and wait for nobody: a word of holders is read after the key
  * and the key once more, so that an entry which got another key meanwhile is not taken for the old one. A holder has a number of lives, odd
@@ -27,13 +21,12 @@ final class HolderTable {
     static final int MAX_SLOTS = 4095;
 
     static final long MANY = 1L << 63;
-    private static final int A_WORD = 4;
-    private static final int SLOT_BITS = 16;
-    private static final int SLOT_MASK = 0xFFFF;
     private static final int SWEEP_ENTRIES = 1024;
+    private static final int MAX_GRAVE_BITS = 20;
 
     private final EntryPages entries;
     private final EntryBuckets buckets;
+    private final Graves graves;
     private final ConcurrentHashMap<Integer, BitSet> sets = new ConcurrentHashMap<>();
     private final AtomicIntegerArray lives = new AtomicIntegerArray(MAX_SLOTS);
     private final Sweeper sweeper = new Sweeper(this::sweep);
@@ -41,6 +34,9 @@ final class HolderTable {
     // Guarded by this.
     private final BitSet taken = new BitSet();
     private final BitSet dying = new BitSet();
+    /** Those of them whose owner is gone. */
+    private final BitSet lost = new BitSet();
+
     private final long[] held = new long[MAX_SLOTS];
     private volatile long pairs;
     private volatile long refused;
@@ -54,6 +50,12 @@ final class HolderTable {
     HolderTable(int maxEntries, long hashMask) {
         entries = new EntryPages(maxEntries);
         buckets = new EntryBuckets(entries, maxEntries, hashMask);
+        graves = new Graves(graveBits(maxEntries));
+    }
+
+    /** One for each block that it knows, a million at most. */
+    private static int graveBits(int maxEntries) {
+        return Math.min(MAX_GRAVE_BITS, 32 - Integer.numberOfLeadingZeros(maxEntries));
     }
 
     // ------------------------------------------------------------------------------------------------------- slots
@@ -75,9 +77,16 @@ final class HolderTable {
         }
     }
 
-    /** Hides a slot at once; its entries are cleared, and the slot freed, soon after. */
-    void drop(int slot) {
+    /**
+     * Hides a slot at once; its entries are cleared, and the slot freed, soon after.
+     *
+     * @param gone whether its owner has left, which its blocks are remembered for
+     */
+    void drop(int slot, boolean gone) {
         synchronized (this) {
+            if (gone) {
+                lost.set(slot);
+            }
             // Even: hidden. A slot that was never shown begins a life and ends it, so that no look-up mixes it up with
             // the next.
             lives.addAndGet(slot, visible(lives.get(slot)) ? 1 : 2);
@@ -95,45 +104,74 @@ final class HolderTable {
     /** Clears all entries of the slots that were dropped, some at a time under the lock; true when there was something to do. */
     private boolean sweep() {
         BitSet gone;
+        BitSet left;
         int count;
         synchronized (this) {
             if (dying.isEmpty()) {
                 return false;
             }
             gone = (BitSet) dying.clone();
+            left = (BitSet) lost.clone();
             count = entries.count();
         }
         // From the end, so that the entries that are free first are the first ones.
         for (int to = count; to > 0; to -= SWEEP_ENTRIES) {
             synchronized (this) {
                 for (int entry = to - 1; entry >= Math.max(0, to - SWEEP_ENTRIES); entry--) {
-                    sweep(entry, gone);
+                    sweep(entry, gone, left);
                 }
             }
         }
         synchronized (this) {
             dying.andNot(gone);
+            lost.andNot(gone);
             taken.andNot(gone);
         }
         return true;
     }
 
-    private void sweep(int entry, BitSet gone) {
+    private void sweep(int entry, BitSet gone, BitSet left) {
         long word = entries.holders(entry);
-        if (word == MANY) {
-            BitSet set = (BitSet) set(entry).clone();
-            set.andNot(gone);
-            replace(entry, set);
+        if (word == 0) {
             return;
         }
-        long left = 0;
-        for (long rest = word; rest != 0; rest >>>= SLOT_BITS) {
-            if (!gone.get((int) (rest & SLOT_MASK) - 1)) {
-                left = left << SLOT_BITS | rest & SLOT_MASK;
+        BitSet marks = null;
+        boolean nodeLost = false;
+        if (word == MANY) {
+            marks = (BitSet) set(entry).clone();
+            for (int mark = marks.nextSetBit(0); mark >= 0; mark = marks.nextSetBit(mark + 1)) {
+                if (gone.get(Marks.slotOf(mark))) {
+                    marks.clear(mark);
+                    nodeLost |= left.get(Marks.slotOf(mark));
+                }
+            }
+            if (marks.isEmpty()) {
+                bury(entry, nodeLost ? Graves.NODE_LOST : Graves.NONE);
+            }
+            replace(entry, marks);
+            return;
+        }
+        long stays = 0;
+        for (long rest = word; rest != 0; rest >>>= Marks.BITS) {
+            int slot = Marks.slotOf(Marks.first(rest));
+            if (gone.get(slot)) {
+                nodeLost |= left.get(slot);
+            } else {
+                stays = Marks.add(stays, Marks.first(rest));
             }
         }
-        if (left != word) {
-            write(entry, left);
+        if (stays == 0) {
+            bury(entry, nodeLost ? Graves.NODE_LOST : Graves.NONE);
+        }
+        if (stays != word) {
+            write(entry, stays);
+        }
+    }
+
+    /** Remembers why nobody has the block of {@code entry} any more. */
+    private void bury(int entry, int reason) {
+        if (reason != Graves.NONE) {
+            graves.add(entries.word(entry, 0), entries.word(entry, 1), reason);
         }
     }
 
@@ -144,18 +182,25 @@ final class HolderTable {
 
     // ----------------------------------------------------------------------------------------------------- changes
 
-    /** Adds the pair. @return whether it is new; false too, and counted, where there is no room for the block */
-    synchronized boolean store(int slot, BlockKey key) {
-        int entry = buckets.find(key);
+    /**
+     * Adds the pair, or says where a holder has it now.
+     *
+     * @param place code of a {@link io.mooncake.ignite.feed.BlockPlace}
+     * @param key four words
+     * @return whether it is new; false too, and counted, where there is no room for the block
+     */
+    synchronized boolean store(int slot, int place, long[] key) {
+        int entry = buckets.find(key, 0);
+        int mark = Marks.of(slot, place);
         if (entry == EntryPages.NONE) {
             entry = buckets.open() ? entries.take(key) : EntryPages.NONE;
             if (entry == EntryPages.NONE) {
                 refused++;
                 return false;
             }
-            entries.holders(entry, slot + 1L);
+            entries.holders(entry, Marks.add(0, mark));
             buckets.put(key, entry);
-        } else if (!add(entry, slot)) {
+        } else if (!add(entry, mark)) {
             return false;
         }
         held[slot]++;
@@ -163,46 +208,63 @@ final class HolderTable {
         return true;
     }
 
-    private boolean add(int entry, int slot) {
+    private boolean add(int entry, int mark) {
         long word = entries.holders(entry);
-        if (has(entry, word, slot)) {
+        int slot = Marks.slotOf(mark);
+        if (word == MANY) {
+            BitSet marks = set(entry);
+            if (marks.get(mark)) {
+                return false;
+            }
+            BitSet changed = (BitSet) marks.clone();
+            boolean known = Marks.clear(changed, slot);
+            changed.set(mark);
+            sets.put(entry, changed);
+            return !known;
+        }
+        if (Marks.has(word, slot)) {
+            entries.holders(entry, Marks.replace(word, mark));
             return false;
         }
-        if (word == MANY || word >>> (A_WORD - 1) * SLOT_BITS != 0) {
-            BitSet set = word == MANY ? (BitSet) set(entry).clone() : slots(word);
-            set.set(slot);
-            sets.put(entry, set);
+        if (Marks.full(word)) {
+            BitSet marks = Marks.set(word);
+            marks.set(mark);
+            sets.put(entry, marks);
             entries.holders(entry, MANY);
         } else {
-            entries.holders(entry, word << SLOT_BITS | slot + 1L);
+            entries.holders(entry, Marks.add(word, mark));
         }
         return true;
     }
 
-    /** Takes the pair away. @return whether it was there */
-    synchronized boolean remove(int slot, BlockKey key) {
-        int entry = buckets.find(key);
+    /**
+     * Takes the pair away.
+     *
+     * @param reason why, of {@link Graves}, remembered when this was the last holder
+     * @return whether it was there
+     */
+    synchronized boolean remove(int slot, long[] key, int reason) {
+        int entry = buckets.find(key, 0);
         if (entry == EntryPages.NONE || !has(entry, entries.holders(entry), slot)) {
             return false;
         }
-        BitSet slots = slots(entry, entries.holders(entry));
-        slots.clear(slot);
-        replace(entry, slots);
+        BitSet marks = marks(entry, entries.holders(entry));
+        Marks.clear(marks, slot);
+        if (marks.isEmpty()) {
+            bury(entry, reason);
+        }
+        replace(entry, marks);
         held[slot]--;
         pairs--;
         return true;
     }
 
-    private void replace(int entry, BitSet slots) {
-        if (slots.cardinality() > A_WORD) {
-            sets.put(entry, slots);
+    private void replace(int entry, BitSet marks) {
+        if (marks.cardinality() > Marks.A_WORD) {
+            sets.put(entry, marks);
             return;
         }
-        long word = 0;
-        for (int slot = slots.nextSetBit(0); slot >= 0; slot = slots.nextSetBit(slot + 1)) {
-            word = word << SLOT_BITS | slot + 1L;
-        }
-        write(entry, word);
+        write(entry, Marks.word(marks));
         sets.remove(entry);
     }
 
@@ -223,41 +285,44 @@ final class HolderTable {
         return set;
     }
 
-    private BitSet slots(int entry, long word) {
-        return word == MANY ? (BitSet) set(entry).clone() : slots(word);
-    }
-
-    private static BitSet slots(long word) {
-        BitSet set = new BitSet();
-        for (long rest = word; rest != 0; rest >>>= SLOT_BITS) {
-            set.set((int) (rest & SLOT_MASK) - 1);
-        }
-        return set;
+    private BitSet marks(int entry, long word) {
+        return word == MANY ? (BitSet) set(entry).clone() : Marks.set(word);
     }
 
     private boolean has(int entry, long word, int slot) {
         if (word == MANY) {
-            BitSet set = sets.get(entry);
-            return set != null && set.get(slot);
+            BitSet marks = sets.get(entry);
+            return marks != null && Marks.has(marks, slot);
         }
-        return has(word, slot);
-    }
-
-    private static boolean has(long word, int slot) {
-        for (long rest = word; rest != 0; rest >>>= SLOT_BITS) {
-            if ((rest & SLOT_MASK) == slot + 1L) {
-                return true;
-            }
-        }
-        return false;
+        return Marks.has(word, slot);
     }
 
     // ---------------------------------------------------------------------------------------------------- look-ups
 
     /** Whether {@code slot} has {@code key}, visible or not. */
-    synchronized boolean holds(int slot, BlockKey key) {
-        int entry = buckets.find(key);
+    synchronized boolean holds(int slot, long[] key) {
+        int entry = buckets.find(key, 0);
         return entry != EntryPages.NONE && has(entry, entries.holders(entry), slot);
+    }
+
+    /** Why nobody has {@code key} any more, of {@link Graves}. */
+    int whyGone(long[] key) {
+        synchronized (this) {
+            int entry = buckets.find(key, 0);
+            if (entry != EntryPages.NONE) {
+                // Not cleared yet, or held.
+                BitSet marks = marks(entry, entries.holders(entry));
+                boolean nodeLost = false;
+                for (int mark = marks.nextSetBit(0); mark >= 0; mark = marks.nextSetBit(mark + 1)) {
+                    if (!dying.get(Marks.slotOf(mark))) {
+                        return Graves.NONE;
+                    }
+                    nodeLost |= lost.get(Marks.slotOf(mark));
+                }
+                return nodeLost ? Graves.NODE_LOST : Graves.NONE;
+            }
+        }
+        return graves.find(key[0], key[1]);
     }
 
     /**
@@ -321,32 +386,34 @@ final class HolderTable {
     /** The holders of an entry that changes at this moment, under the lock; null when there are none. */
     private synchronized @Nullable BitSet settled(int entry, long[] keys, int at) {
         long word = entries.holdersOf(entry, keys, at);
-        return word == 0 ? null : slots(entry, word);
+        return word == 0 ? null : marks(entry, word);
     }
 
     private void begin(long word, @Nullable BitSet many, HolderMatch match) {
         if (many != null) {
-            for (int slot = many.nextSetBit(0); slot >= 0; slot = many.nextSetBit(slot + 1)) {
-                begin(slot, match);
+            for (int mark = many.nextSetBit(0); mark >= 0; mark = many.nextSetBit(mark + 1)) {
+                begin(Marks.slotOf(mark), Marks.placeOf(mark), match);
             }
         }
-        for (long rest = many == null ? word : 0; rest != 0; rest >>>= SLOT_BITS) {
-            begin((int) (rest & SLOT_MASK) - 1, match);
+        for (long rest = many == null ? word : 0; rest != 0; rest >>>= Marks.BITS) {
+            begin(Marks.slotOf(Marks.first(rest)), Marks.placeOf(Marks.first(rest)), match);
         }
     }
 
-    private void begin(int slot, HolderMatch match) {
+    private void begin(int slot, int place, HolderMatch match) {
         int life = lives.get(slot);
-        if (visible(life)) {
-            match.begin(slot, life);
+        if (visible(life) && place != Marks.FILLING) {
+            match.begin(slot, life, place == Marks.SSD);
         }
     }
 
     private static void goOn(long word, @Nullable BitSet many, HolderMatch match) {
         for (int i = match.open() - 1; i >= 0; i--) {
-            int slot = match.slot(i);
-            if (many == null ? !has(word, slot) : !many.get(slot)) {
+            int place = many == null ? Marks.placeOf(word, match.slot(i)) : Marks.placeOf(many, match.slot(i));
+            if (place == Marks.FILLING) {
                 match.end(i);
+            } else {
+                match.goOn(i, place == Marks.SSD);
             }
         }
     }
@@ -365,11 +432,11 @@ final class HolderTable {
 
     /** Bytes off the heap of a table with {@code maxEntries} blocks. */
     static long bytes(int maxEntries) {
-        return EntryPages.bytes(maxEntries) + EntryBuckets.bytes(maxEntries);
+        return EntryPages.bytes(maxEntries) + EntryBuckets.bytes(maxEntries) + Graves.bytes(graveBits(maxEntries));
     }
 
     /** Bytes off the heap now. */
     long bytes() {
-        return entries.bytes() + buckets.bytes();
+        return entries.bytes() + buckets.bytes() + graves.bytes();
     }
 }

@@ -8,5 +8,6 @@ import java.util.UUID;
  *
  * @param nodeId the holder
  * @param tokens tokens of the prompt's prefix that it holds in whole blocks without a gap
+ * @param ssdTokens how many of them it has on its SSD alone
  */
-public record Holding(UUID nodeId, int tokens) {}
+public record Holding(UUID nodeId, int tokens, int ssdTokens) {}

@@ -4,8 +4,10 @@ package io.mooncake.ignite.index;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.feed.BlockEvent;
 import io.mooncake.ignite.feed.HolderSink;
+import io.mooncake.ignite.feed.RemovalCause;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.MissReason;
 import io.mooncake.memory.Tenant;
 import io.mooncake.memory.block.ChainKeys;
 import java.util.ArrayList;
@@ -13,6 +15,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -37,6 +40,12 @@ public final class PoolIndex {
     private static final int FIRST_BATCH = 32;
 
     private static final int BATCH = 256;
+
+    /** Of equal ones that which has more in memory. */
+    private static final Comparator<Run> LONGEST_FIRST = Comparator.comparingInt(Run::blocks)
+            .reversed()
+            .thenComparingInt(Run::ssdBlocks)
+            .thenComparing(Run::nodeId);
 
     private final KvIdentity identity;
     private final HolderTable table;
@@ -146,11 +155,11 @@ public final class PoolIndex {
             UUID owner = owners.get(match.slot(i));
             // In this order: a slot that has another owner by now has another life, too.
             if (owner != null && table.lives(match, i)) {
-                runs.add(new Run(owner, match.blocks(i)));
+                runs.add(new Run(owner, match.blocks(i), match.cold(i)));
             }
         }
         if (runs.size() > 1) {
-            runs.sort(Comparator.comparingInt(Run::blocks).reversed().thenComparing(Run::nodeId));
+            runs.sort(LONGEST_FIRST);
             // While a copy is exchanged for a newer one, both are seen.
             Set<UUID> seen = new HashSet<>();
             runs.removeIf(run -> !seen.add(run.nodeId()));
@@ -163,6 +172,16 @@ public final class PoolIndex {
         return runs(List.of(key), 0).size();
     }
 
+    /** Why nobody else has {@code key} any more, of the last ones that went; empty when somebody has it or nothing is known. */
+    public Optional<MissReason> whyGone(BlockKey key) {
+        return switch (table.whyGone(words(List.of(key), 0))) {
+            case Graves.EVICTED -> Optional.of(MissReason.EVICTED);
+            case Graves.REMOVED -> Optional.of(MissReason.REMOVED);
+            case Graves.NODE_LOST -> Optional.of(MissReason.NODE_LOST);
+            default -> Optional.empty();
+        };
+    }
+
     /** Pairs of block and holder. */
     public long entries() {
         return table.pairs();
@@ -171,6 +190,11 @@ public final class PoolIndex {
     /** Blocks for which there was no room. */
     public long refused() {
         return table.refused();
+    }
+
+    /** Waits until what was dropped is cleared, for tests. */
+    void awaitSwept() throws InterruptedException {
+        table.awaitSwept();
     }
 
     /** Bytes that it takes off the heap now. */
@@ -188,11 +212,26 @@ public final class PoolIndex {
      *
      * @param nodeId the holder
      * @param blocks at least 1
+     * @param ssdBlocks how many of them it has on its SSD alone, so that a lease of them waits
      */
-    public record Run(UUID nodeId, int blocks) {}
+    public record Run(UUID nodeId, int blocks, int ssdBlocks) {
+        /** All of them in memory. */
+        public Run(UUID nodeId, int blocks) {
+            this(nodeId, blocks, 0);
+        }
+    }
+
+    private static int reason(RemovalCause cause) {
+        return switch (cause) {
+            case UNKNOWN -> Graves.NONE;
+            case EVICTED -> Graves.EVICTED;
+            case REMOVED, LOST -> Graves.REMOVED;
+        };
+    }
 
     private final class SlotCopy implements HolderSink.Copy {
         private final int slot = table.open();
+        private final long[] key = new long[KEY_WORDS];
         private boolean dropped;
 
         SlotCopy(UUID nodeId) {
@@ -200,18 +239,24 @@ public final class PoolIndex {
         }
 
         @Override
-        public synchronized void store(BlockEvent event) {
-            if (!dropped) {
-                if (!table.store(slot, event.key()) && table.refused() > 0 && fullTold.compareAndSet(false, true)) {
-                    full.run();
-                }
+        public synchronized void apply(BlockEvent event) {
+            if (dropped) {
+                return;
+            }
+            BlockKey block = event.key();
+            key[0] = block.word0();
+            key[1] = block.word1();
+            key[2] = block.word2();
+            key[3] = block.word3();
+            switch (event.kind()) {
+                case STORED, PLACED -> store(event.place().code());
+                case REMOVED -> table.remove(slot, key, reason(event.cause()));
             }
         }
 
-        @Override
-        public synchronized void remove(BlockEvent event) {
-            if (!dropped) {
-                table.remove(slot, event.key());
+        private void store(int place) {
+            if (!table.store(slot, place, key) && table.refused() > 0 && fullTold.compareAndSet(false, true)) {
+                full.run();
             }
         }
 
@@ -223,11 +268,20 @@ public final class PoolIndex {
         }
 
         @Override
-        public synchronized void drop() {
+        public void drop() {
+            end(false);
+        }
+
+        @Override
+        public void lose() {
+            end(true);
+        }
+
+        private synchronized void end(boolean lost) {
             if (!dropped) {
                 dropped = true;
                 owners.set(slot, null);
-                table.drop(slot);
+                table.drop(slot, lost);
             }
         }
     }

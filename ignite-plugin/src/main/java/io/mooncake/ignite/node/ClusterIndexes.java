@@ -12,12 +12,14 @@ import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.pool.Holders;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvIdentity;
+import io.mooncake.memory.MissReason;
 import io.mooncake.memory.Tenant;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.topology.Locality;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
@@ -101,7 +103,7 @@ final class ClusterIndexes implements ClusterIndex {
         }
         int blockTokens = index.identity().blockTokens();
         return living(index.runs(tenant, tokens))
-                .map(run -> new Holding(run.nodeId(), run.blocks() * blockTokens))
+                .map(run -> new Holding(run.nodeId(), run.blocks() * blockTokens, run.ssdBlocks() * blockTokens))
                 .toList();
     }
 
@@ -118,6 +120,12 @@ final class ClusterIndexes implements ClusterIndex {
     public int holderCount(String pool, BlockKey key) {
         PoolIndex index = pools.get(pool);
         return index == null ? 0 : index.holderCount(key);
+    }
+
+    @Override
+    public Optional<MissReason> whyGone(String pool, BlockKey key) {
+        PoolIndex index = pools.get(pool);
+        return index == null ? Optional.empty() : index.whyGone(key);
     }
 
     @Override

@@ -33,8 +33,11 @@ final class SourceChoice {
             return runs.stream().findFirst();
         }
         int longest = runs.get(0).blocks();
-        List<Run> equal = new ArrayList<>(
-                runs.stream().filter(run -> run.blocks() == longest).toList());
+        // Those that wait for the SSD least come first.
+        int cold = runs.get(0).ssdBlocks();
+        List<Run> equal = new ArrayList<>(runs.stream()
+                .filter(run -> run.blocks() == longest && run.ssdBlocks() == cold)
+                .toList());
         Collections.shuffle(equal);
         List<Candidate> candidates = equal.stream().map(this::candidate).toList();
         Candidate first = matrix.rank(candidates, longest * blockBytes).get(0);

@@ -122,10 +122,10 @@ class FeedPropertyTest {
             BlockKey key = key(random.nextInt(keys));
             if (truth.contains(key) && random.nextBoolean()) {
                 truth.remove(key);
-                owner.append("p", BlockEvent.removed(key));
+                owner.append("p", BlockEvent.removed(key, RemovalCause.EVICTED));
             } else {
                 truth.add(key);
-                owner.append("p", new BlockEvent(BlockEvent.Kind.STORED, key, key, 0, new int[] {1, 2, 3, 4}));
+                owner.append("p", BlockEvent.stored(key, key, 0, new int[] {1, 2, 3, 4}));
             }
         }
 

@@ -7,11 +7,9 @@ import io.mooncake.memory.BlockKey;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -27,6 +25,22 @@ class HolderTableTest {
             keys.add(key(i));
         }
         return keys;
+    }
+
+    private static long[] words(BlockKey key) {
+        return PoolIndex.words(List.of(key), 0);
+    }
+
+    private static boolean store(HolderTable table, int slot, BlockKey key) {
+        return table.store(slot, Marks.MEMORY, words(key));
+    }
+
+    private static boolean remove(HolderTable table, int slot, BlockKey key) {
+        return table.remove(slot, words(key), Graves.EVICTED);
+    }
+
+    private static boolean holds(HolderTable table, int slot, BlockKey key) {
+        return table.holds(slot, words(key));
     }
 
     /** Blocks in a row by slot. */
@@ -59,10 +73,10 @@ class HolderTableTest {
         int second = table.open();
         int hidden = table.open();
         for (int i = 0; i < 10; i++) {
-            table.store(first, key(i));
-            table.store(hidden, key(i));
+            store(table, first, key(i));
+            store(table, hidden, key(i));
             if (i != 4) {
-                table.store(second, key(i));
+                store(table, second, key(i));
             }
         }
         table.show(first);
@@ -70,7 +84,7 @@ class HolderTableTest {
         assertThat(counts(table, keys(10), 0)).startsWith(10, 4, 0);
         assertThat(counts(table, keys(10), 5)).startsWith(5, 5, 0);
         assertThat(holderCount(table, key(4))).isEqualTo(1);
-        table.drop(first);
+        table.drop(first, true);
         assertThat(counts(table, keys(10), 0)).startsWith(0, 4, 0);
         assertThat(table.pairs()).isEqualTo(19);
     }
@@ -81,7 +95,7 @@ class HolderTableTest {
         for (int slot = 0; slot < 150; slot++) {
             assertThat(table.open()).isEqualTo(slot);
             for (int i = 0; i <= slot; i++) {
-                table.store(slot, key(i));
+                store(table, slot, key(i));
             }
             table.show(slot);
         }
@@ -100,18 +114,18 @@ class HolderTableTest {
             int slot = table.open();
             table.show(slot);
             for (int i = 0; i < 500; i++) {
-                table.store(slot, key(2L * i));
+                store(table, slot, key(2L * i));
             }
             for (int i = 0; i < 500; i++) {
-                assertThat(table.holds(slot, key(2L * i))).isTrue();
-                assertThat(table.holds(slot, key(2L * i + 1))).isFalse();
+                assertThat(holds(table, slot, key(2L * i))).isTrue();
+                assertThat(holds(table, slot, key(2L * i + 1))).isFalse();
                 assertThat(holderCount(table, key(2L * i + 1))).isZero();
             }
             for (int i = 0; i < 500; i += 3) {
-                assertThat(table.remove(slot, key(2L * i))).isTrue();
+                assertThat(remove(table, slot, key(2L * i))).isTrue();
             }
             for (int i = 0; i < 500; i++) {
-                assertThat(table.holds(slot, key(2L * i))).isEqualTo(i % 3 != 0);
+                assertThat(holds(table, slot, key(2L * i))).isEqualTo(i % 3 != 0);
             }
         }
     }
@@ -132,14 +146,14 @@ class HolderTableTest {
 
     private static void checkAgainstModel(Random random) {
         HolderTable table = new HolderTable(1_000, random.nextBoolean() ? -1 : random.nextInt(64));
-        Map<Integer, Set<BlockKey>> model = new HashMap<>();
+        Map<Integer, Map<BlockKey, Integer>> model = new HashMap<>();
         int keys = 1 + random.nextInt(300);
         for (int step = 0; step < 2_000; step++) {
             int choice = random.nextInt(100);
             if (model.isEmpty() || choice == 0 && model.size() < 130) {
                 int slot = table.open();
                 assertThat(model).doesNotContainKey(slot);
-                model.put(slot, new HashSet<>());
+                model.put(slot, new HashMap<>());
                 table.show(slot);
                 continue;
             }
@@ -147,20 +161,30 @@ class HolderTableTest {
             int slot = slots.get(random.nextInt(slots.size()));
             BlockKey key = key(random.nextInt(keys));
             if (choice == 1) {
-                table.drop(slot);
+                table.drop(slot, true);
                 model.remove(slot);
             } else if (choice < 60) {
-                assertThat(table.store(slot, key)).isEqualTo(model.get(slot).add(key));
+                int place = random.nextInt(4);
+                assertThat(table.store(slot, place, words(key)))
+                        .isEqualTo(model.get(slot).put(key, place) == null);
             } else {
-                assertThat(table.remove(slot, key)).isEqualTo(model.get(slot).remove(key));
+                assertThat(remove(table, slot, key)).isEqualTo(model.get(slot).remove(key) != null);
             }
         }
         assertThat(table.pairs())
-                .isEqualTo(model.values().stream().mapToLong(Set::size).sum());
+                .isEqualTo(model.values().stream().mapToLong(Map::size).sum());
         for (int i = 0; i < keys; i++) {
             BlockKey key = key(i);
-            assertThat(holderCount(table, key)).isEqualTo((int)
-                    model.values().stream().filter(held -> held.contains(key)).count());
+            assertThat(holderCount(table, key)).isEqualTo((int) model.values().stream()
+                    .filter(held -> held.getOrDefault(key, Marks.FILLING) != Marks.FILLING)
+                    .count());
+            HolderMatch match = new HolderMatch();
+            table.walk(words(key), 0, 1, match);
+            for (int j = 0; j < match.size(); j++) {
+                if (table.lives(match, j)) {
+                    assertThat(match.cold(j)).isEqualTo(model.get(match.slot(j)).get(key) == Marks.SSD ? 1 : 0);
+                }
+            }
         }
     }
 
@@ -169,7 +193,7 @@ class HolderTableTest {
         HolderTable table = new HolderTable(100_000);
         int steady = table.open();
         List<BlockKey> wanted = keys(50);
-        wanted.forEach(key -> table.store(steady, key));
+        wanted.forEach(key -> store(table, steady, key));
         table.show(steady);
         AtomicBoolean stop = new AtomicBoolean();
         AtomicLong lives = new AtomicLong();
@@ -178,10 +202,10 @@ class HolderTableTest {
             while (!stop.get()) {
                 int slot = table.open();
                 for (int i = 0; i < 500; i++) {
-                    table.store(slot, key(1_000 + random.nextInt(5_000)));
+                    store(table, slot, key(1_000 + random.nextInt(5_000)));
                 }
                 table.show(slot);
-                table.drop(slot);
+                table.drop(slot, true);
                 lives.incrementAndGet();
             }
         });
@@ -217,14 +241,14 @@ class HolderTableTest {
                 int i = random.nextInt(200);
                 if (i % 9 == 0) {
                     for (int slot = 0; slot < 8; slot++) {
-                        table.store(slot, key(i));
+                        store(table, slot, key(i));
                     }
                     for (int slot = 0; slot < 8; slot++) {
-                        table.remove(slot, key(i));
+                        remove(table, slot, key(i));
                     }
                 } else {
-                    table.store(i % 8, key(i));
-                    table.remove((i + 100) % 200 % 8, key((i + 100) % 200));
+                    store(table, i % 8, key(i));
+                    remove(table, (i + 100) % 200 % 8, key((i + 100) % 200));
                 }
             }
         });
@@ -257,15 +281,15 @@ class HolderTableTest {
         int wrong = table.open();
         table.show(right);
         table.show(wrong);
-        table.store(right, key(0));
-        table.store(wrong, key(0));
+        store(table, right, key(0));
+        store(table, wrong, key(0));
         AtomicBoolean stop = new AtomicBoolean();
         Thread writer = new Thread(() -> {
             while (!stop.get()) {
-                table.store(right, key(1));
-                table.remove(right, key(1));
-                table.store(wrong, key(2));
-                table.remove(wrong, key(2));
+                store(table, right, key(1));
+                remove(table, right, key(1));
+                store(table, wrong, key(2));
+                remove(table, wrong, key(2));
             }
         });
         writer.start();
@@ -312,18 +336,18 @@ class HolderTableTest {
         table.show(first);
         table.show(second);
         for (int i = 0; i < 50_000; i++) {
-            table.store(first, key(i));
+            store(table, first, key(i));
             if (i % 2 == 0) {
-                table.store(second, key(i));
+                store(table, second, key(i));
             }
         }
-        table.drop(first);
+        table.drop(first, true);
         assertThat(counts(table, keys(3), 0)).startsWith(0, 1);
         assertThat(table.pairs()).isEqualTo(25_000);
         table.awaitSwept();
         assertThat(table.open()).isEqualTo(first);
         for (int i = 1; i < 50_000; i += 2) {
-            assertThat(table.store(second, key(100_000L + i))).isTrue();
+            assertThat(store(table, second, key(100_000L + i))).isTrue();
         }
         assertThat(table.refused()).isZero();
     }
@@ -334,13 +358,13 @@ class HolderTableTest {
         int slot = table.open();
         table.show(slot);
         for (int i = 0; i < 130; i++) {
-            assertThat(table.store(slot, key(i))).isEqualTo(i < 100);
+            assertThat(store(table, slot, key(i))).isEqualTo(i < 100);
         }
         assertThat(table.refused()).isEqualTo(30);
         assertThat(table.pairs()).isEqualTo(100);
         assertThat(counts(table, keys(130), 0)).startsWith(100);
-        assertThat(table.remove(slot, key(50))).isTrue();
-        assertThat(table.store(slot, key(129))).isTrue();
+        assertThat(remove(table, slot, key(50))).isTrue();
+        assertThat(store(table, slot, key(129))).isTrue();
     }
 
     @Test
@@ -349,7 +373,7 @@ class HolderTableTest {
         HolderTable table = new HolderTable(entries);
         int slot = table.open();
         for (int i = 0; i < entries; i++) {
-            assertThat(table.store(slot, key(i))).isTrue();
+            assertThat(store(table, slot, key(i))).isTrue();
         }
         assertThat(table.bytes()).isLessThanOrEqualTo(64L * entries);
     }
