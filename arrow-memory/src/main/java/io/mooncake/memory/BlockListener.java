@@ -12,6 +12,26 @@ public interface BlockListener {
     /** {@code block} is sealed and indexed. */
     void onStored(StoredBlock block);
 
+    /** As {@link #onStored(StoredBlock)}, with the tier that got it first; this one is what is called. */
+    default void onStored(StoredBlock block, HeldIn where) {
+        onStored(block);
+    }
+
+    /**
+     * A block that is held goes on to be, but elsewhere. A pool alone never tells this, a {@link SsdTier} does.
+     *
+     * @param generation as it was stored under
+     */
+    default void onTierChanged(BlockKey key, long generation, HeldIn where) {}
+
     /** The block {@code key} of {@code generation} is gone; its memory may be reused by now. */
-    void onRemoved(BlockKey key, long generation);
+    default void onRemoved(BlockKey key, long generation) {}
+
+    /** As {@link #onRemoved(BlockKey, long)}, with the reason; this one is what is called. */
+    default void onRemoved(BlockKey key, long generation, RemovalCause cause) {
+        onRemoved(key, generation);
+    }
+
+    /** The pool is closed: nothing is held any more, and no event follows. Its blocks are not told of one by one. */
+    default void onClosed() {}
 }

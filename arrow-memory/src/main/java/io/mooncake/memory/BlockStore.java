@@ -46,7 +46,7 @@ final class BlockStore {
     private volatile boolean selective = true;
 
     private final boolean checkFound;
-    private final ReentrantLock change = new ReentrantLock();
+    final ReentrantLock change = new ReentrantLock();
     private final AtomicIntegerArray pins;
     private final AtomicLongArray hits;
     /** Tenant of a slot's block; written while filling, read while sealed. */
@@ -57,6 +57,7 @@ final class BlockStore {
 
     private final LongAdder stored = new LongAdder();
     private final LongAdder evicted = new LongAdder();
+    private final LongAdder removed = new LongAdder();
     private final LongAdder allocationFailures = new LongAdder();
     private final LongAdder notAdmitted = new LongAdder();
 
@@ -73,7 +74,7 @@ final class BlockStore {
         this.nanoClock = nanoClock;
         this.checkFound = checkFound;
         this.policy = policy;
-        candidates = new SlabCandidates(slab, index::isFollowed);
+        candidates = new SlabCandidates(slab, index::isFollowed, nanoClock);
         pins = new AtomicIntegerArray(slab.slots());
         hits = new AtomicLongArray(slab.slots());
         tenants = new String[slab.slots()];
@@ -102,8 +103,11 @@ final class BlockStore {
     }
 
     void release(int slot) {
-        if (slab.release(slot)) {
-            policy.released(slot);
+        switch (slab.states().release(slot)) {
+            case HELD -> {}
+            case IDLE -> policy.released(slot);
+            // It was removed while this reader held it.
+            case DRAINED -> abandon(slot);
         }
     }
 
@@ -216,14 +220,38 @@ final class BlockStore {
         if (exposed != BlockSlab.NONE) {
             policy.leaf(exposed);
         }
-        if (events.wanted()) {
-            long generation = slab.generation(slot);
-            events.append(listener -> listener.onRemoved(key, generation));
-        }
+        gone(key, slab.generation(slot), RemovalCause.EVICTED);
         BlockDescriptor.retract(slab.headerAddress(slot));
         slab.recycle(slot);
         evicted.increment();
         return slot;
+    }
+
+    /** Under the change lock: tells that a block has left the index. */
+    private void gone(BlockKey key, long generation, RemovalCause cause) {
+        if (events.wanted()) {
+            events.append(listener -> listener.onRemoved(key, generation, cause));
+        }
+    }
+
+    /**
+     * Takes the block in {@code slot}, which none follows, from everybody who does not hold it. Under the change lock; the block is sealed and has no
+     * hard pin. Its memory is free at once, or with its last reader.
+     */
+    void remove(int slot, RemovalCause cause) {
+        BlockKey key = index.key(slot);
+        long generation = slab.generation(slot);
+        policy.removed(slot);
+        int exposed = index.remove(slot);
+        if (exposed != BlockSlab.NONE) {
+            policy.leaf(exposed);
+        }
+        gone(key, generation, cause);
+        removed.increment();
+        // Last: no reference can be added any more, and the slot may have another block at once.
+        if (slab.take(slot)) {
+            abandon(slot);
+        }
     }
 
     /** Address of a payload that nobody reads: for a writer whose block is there already. One for all of them. */
@@ -234,7 +262,7 @@ final class BlockStore {
         return MemoryUtil.getByteBufferAddress(waste);
     }
 
-    /** Gives a slot that was never sealed back. */
+    /** Gives a slot back that was never sealed, or whose block has gone. */
     void abandon(int slot) {
         BlockDescriptor.retract(slab.headerAddress(slot));
         slab.free(slot);
@@ -261,6 +289,7 @@ final class BlockStore {
      * already is leased under the lock: it may not go before the caller has it, who may be about to store what follows it.
      *
      * @param crcs of its layers
+     * @param behind whether the block before it has to be there: if it was removed meanwhile, this one is not stored
      */
     Published publish(
             int slot,
@@ -270,7 +299,8 @@ final class BlockStore {
             int depth,
             int[] tokens,
             int tokensOffset,
-            String tenant) {
+            String tenant,
+            boolean behind) {
         ByteBuffer header = header(slot);
         BlockDescriptor.begin(header, layout, slab.generation(slot), key, parent, depth, tokens, tokensOffset);
         for (int layer = 0; layer < crcs.length; layer++) {
@@ -284,7 +314,9 @@ final class BlockStore {
         change.lock();
         try {
             long id = ChainIndex.id(slot, slab.generation(slot));
-            outcome = index.insert(parent, depth == 0, key, tokens, tokensOffset, id);
+            outcome = behind && depth > 0 && index.find(parent) == ChainIndex.ABSENT
+                    ? Insert.CONFLICT
+                    : index.insert(parent, depth == 0, key, tokens, tokensOffset, id);
             if (outcome == Insert.EXISTS) {
                 held = leaseByKey(key);
             } else if (outcome == Insert.ADDED) {
@@ -295,7 +327,7 @@ final class BlockStore {
                 policy.stored(slot, key.word0(), depth == 0 ? key.word0() : parent.word0(), !index.isFollowed(slot));
                 if (events.wanted()) {
                     StoredBlock block = describe(slot);
-                    events.append(listener -> listener.onStored(block));
+                    events.append(listener -> listener.onStored(block, HeldIn.DRAM));
                 }
             }
         } finally {
@@ -355,7 +387,14 @@ final class BlockStore {
                 hits.get(slot),
                 Math.max(0, now - policy.lastUse(slot)),
                 slab.references(slot),
-                pins.get(slot) > 0);
+                isPinned(slot, now));
+    }
+
+    /** Whether a peer's pin, a hard or a soft one holds the block. */
+    boolean isPinned(int slot, long now) {
+        return pins.get(slot) > 0
+                || slab.states().hardPins(slot) > 0
+                || slab.states().isSoftPinned(slot, now);
     }
 
     long stored() {
@@ -364,6 +403,10 @@ final class BlockStore {
 
     long evicted() {
         return evicted.sum();
+    }
+
+    long removed() {
+        return removed.sum();
     }
 
     long allocationFailures() {

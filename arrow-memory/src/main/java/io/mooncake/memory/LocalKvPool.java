@@ -13,6 +13,7 @@ import io.mooncake.memory.index.PrefixTree;
 import io.mooncake.memory.index.PromptTokens;
 import io.mooncake.memory.policy.EvictionPolicy;
 import io.mooncake.memory.policy.Policies;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
@@ -53,6 +54,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     private final int vocabulary;
     private final PromptTokens prompts;
     private final BlockStore store;
+    private final KeyedOperations operations;
     private final OpenHandles handles;
     private final SafetyChecks checks;
     /** By tenant object: an HMAC a call would cost more than the look-up. Emptied when it grows too large. */
@@ -80,6 +82,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         this.checks = checks;
         prompts = new PromptTokens(vocabulary);
         store = new BlockStore(BlockLayout.of(identity), slab, index, policy, nanoClock, checks.found());
+        operations = new KeyedOperations(store);
         handles = new OpenHandles(name, Boolean.getBoolean("mooncake.leakDebug"), whenQuiet);
         for (MissReason reason : MissReason.values()) {
             misses.put(reason, new LongAdder());
@@ -324,7 +327,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
 
     // ------------------------------------------------------------------------------------------------------- peers
 
-    /** Whether the block is here now; it may go at any time. */
+    /** Whether the block is here now; it may go at any time. No use of it, and nothing is counted. */
     public boolean contains(BlockKey key) {
         return store.index.find(key) != ChainIndex.ABSENT;
     }
@@ -338,6 +341,63 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         } finally {
             handles.leave();
         }
+    }
+
+    /**
+     * Pins a block, and with it all before it in its chain: it is not evicted, nor taken off the SSD, until {@link #unpin}. A block has one hard pin, however
+     * often it is asked for, so that a request may be repeated; it ends with the pool. Blocks of any tenant: a key is
+     * made with its tenant's salt, so only who has that can name it.
+     *
+     * @return DONE, UNCHANGED when it has a hard pin already, or ABSENT
+     */
+    public BlockOutcome pinHard(BlockKey key) {
+        handles.requireOpen();
+        return operations.pinHard(key);
+    }
+
+    /**
+     * Pins a block until {@code time} from now, by the pool's monotonic clock: it is not evicted from memory until then. A pin that lasts longer already
+     * stays as it is.
+     *
+     * @param time above 0, at most 365 days
+     * @return DONE or ABSENT
+     * @throws MooncakeException INVALID_ARGUMENT naming a time that is null, zero, negative or too long
+     */
+    public BlockOutcome pinSoft(BlockKey key, @Nullable Duration time) {
+        handles.requireOpen();
+        return operations.pinSoft(key, time);
+    }
+
+    /**
+     * Takes the pins off a block, hard and soft.
+     *
+     * @return DONE, UNCHANGED when it has none, or ABSENT
+     */
+    public BlockOutcome unpin(BlockKey key) {
+        handles.requireOpen();
+        return operations.unpin(key);
+    }
+
+    /**
+     * Removes a block and those that follow it, whose tokens make no sense without it. No look-up finds them from then on. Who holds a lease or a pin of a
+     * peer on one keeps its bytes, and may go on to read them, until that ends; then the memory is free. What an open writer adds behind a removed
+     * block is not stored. Soft pins end; a hard pin refuses it. Takes the pool's lock for as long as the blocks take, some microseconds each.
+     *
+     * @param cause told to listeners
+     * @return DONE, ABSENT, or PINNED when a hard pin holds any of them: nothing is removed then
+     */
+    public BlockOutcome remove(BlockKey key, RemovalCause cause) {
+        handles.enter(); // frees memory, whose headers it writes
+        try {
+            return operations.remove(key, cause);
+        } finally {
+            handles.leave();
+        }
+    }
+
+    /** Whether a hard pin holds the block now. */
+    public boolean isPinnedHard(BlockKey key) {
+        return operations.isPinnedHard(key);
     }
 
     private StorePin pinned(int slot) {
@@ -458,6 +518,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
                 store.slab.strideBytes(),
                 store.stored(),
                 store.evicted(),
+                store.removed(),
                 store.allocationFailures(),
                 store.notAdmitted(),
                 lookups.sum(),
@@ -477,7 +538,12 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     @Override
     public void close() {
         String report = handles.count() == 0 ? null : handles.report();
-        if (handles.closePool() && report != null) {
+        if (!handles.closePool()) {
+            return;
+        }
+        store.events.append(BlockListener::onClosed);
+        store.events.drain();
+        if (report != null) {
             if (handles.debug()) {
                 throw new MooncakeException(Code.ILLEGAL_STATE, report);
             }

@@ -155,7 +155,8 @@ final class LocalWriter implements BlockWriter {
 
     private int publish(int slot, BlockKey key) {
         int offset = firstPending * store.layout.blockTokens();
-        Published made = store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, tenant);
+        Published made =
+                store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, tenant, true);
         parent = key;
         if (made.slot() == BlockSlab.NONE) {
             // Not stored: what comes behind would have a hole before it.

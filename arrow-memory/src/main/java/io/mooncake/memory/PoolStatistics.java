@@ -13,6 +13,7 @@ import java.util.Map;
  * @param strideBytes bytes one block takes with its header
  * @param stored blocks sealed
  * @param evicted blocks evicted
+ * @param removed blocks that went because they were asked to, or for what their tenant may have
  * @param allocationFailures times no block could be had because every leaf was leased
  * @param notAdmitted times a block was not stored because the policy found it not worth another's place
  * @param lookups look-ups finished
@@ -31,6 +32,7 @@ public record PoolStatistics(
         long strideBytes,
         long stored,
         long evicted,
+        long removed,
         long allocationFailures,
         long notAdmitted,
         long lookups,

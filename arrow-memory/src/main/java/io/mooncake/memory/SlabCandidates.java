@@ -4,18 +4,22 @@ package io.mooncake.memory;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.policy.Candidates;
 import java.util.function.IntPredicate;
+import java.util.function.LongSupplier;
 
 /** What a policy may ask of the blocks in a slab. Under the pool's change lock. */
 final class SlabCandidates implements Candidates {
     private final BlockSlab slab;
     private final IntPredicate followed;
+    private final LongSupplier nanoClock;
 
     /**
      * @param followed whether a cached block follows the sealed one in a slot
+     * @param nanoClock by which soft pins end
      */
-    SlabCandidates(BlockSlab slab, IntPredicate followed) {
+    SlabCandidates(BlockSlab slab, IntPredicate followed, LongSupplier nanoClock) {
         this.slab = slab;
         this.followed = followed;
+        this.nanoClock = nanoClock;
     }
 
     @Override
@@ -30,6 +34,6 @@ final class SlabCandidates implements Candidates {
 
     @Override
     public boolean startEviction(int slot) {
-        return slab.startEviction(slot);
+        return slab.startEviction(slot, nanoClock.getAsLong());
     }
 }

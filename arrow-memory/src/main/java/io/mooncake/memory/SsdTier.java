@@ -83,7 +83,8 @@ public final class SsdTier implements AutoCloseable {
         this.pool = pool;
         this.ssd = ssd;
         TierWriter[] made = new TierWriter[1];
-        catalog = new TierCatalog(key -> made[0].offer(key), listeners, pool.store()::worth, pool.store().nanoClock);
+        catalog = new TierCatalog(
+                key -> made[0].offer(key), listeners, pool.store()::worth, pool.store().nanoClock, pool::isPinnedHard);
         writer = new TierWriter(pool, ssd, catalog, admission, queueBlocks);
         made[0] = writer;
         reader = new TierReader(pool, ssd, catalog);
@@ -141,7 +142,7 @@ public final class SsdTier implements AutoCloseable {
         pool.store().admitAll();
         pool.addListener(tier.writer.backlog);
         pool.addListener(tier.catalog);
-        pool.forEachBlock(tier.catalog::onStored);
+        pool.forEachBlock(block -> tier.catalog.onStored(block));
         tier.writer.start();
         tier.recovery.start();
         return tier;
@@ -332,6 +333,33 @@ public final class SsdTier implements AutoCloseable {
             }
         }
         return wanted;
+    }
+
+    /**
+     * Pins a block that memory has: {@link LocalKvPool#pinHard}. It is written to the SSD, whatever it is worth, and stays there, too. A block that only
+     * the SSD has is brought up before, by {@link #pin}, and held until it is pinned.
+     */
+    public BlockOutcome pinHard(BlockKey key) {
+        BlockOutcome outcome = pool.pinHard(key);
+        if (outcome == BlockOutcome.DONE) {
+            catalog.want(key);
+        }
+        return outcome;
+    }
+
+    /**
+     * Removes a block and what follows it from memory, as {@link LocalKvPool#remove}, and from the SSD. A read from the SSD that is under way does not bring it
+     * back.
+     *
+     * @return DONE when either had it
+     */
+    public BlockOutcome remove(BlockKey key, RemovalCause cause) {
+        BlockOutcome outcome = pool.remove(key, cause);
+        if (outcome == BlockOutcome.PINNED) {
+            return outcome;
+        }
+        // After memory: who writes it just now looks at memory under the catalogue's lock when it is through.
+        return catalog.remove(key, cause, ssd::remove) ? BlockOutcome.DONE : outcome;
     }
 
     // ------------------------------------------------------------------------------------------------- state

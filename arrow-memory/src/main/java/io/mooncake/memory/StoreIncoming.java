@@ -78,7 +78,7 @@ final class StoreIncoming implements IncomingBlock {
         if (pool.checks().checksums() && !Arrays.equals(crcs, layerChecksums)) {
             return dropAs(Outcome.WRONG_CHECKSUM);
         }
-        Published made = store.publish(slot, crcs, key, parent, depth, tokens, 0, tenant);
+        Published made = store.publish(slot, crcs, key, parent, depth, tokens, 0, tenant, false);
         return switch (made.outcome()) {
             case ADDED -> {
                 state = State.LEASED;

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,12 +46,16 @@ final class TierCatalog implements BlockListener {
         }
     }
 
+    /** Pinned blocks that one search for a victim passes over. */
+    private static final int PINNED_LOOKS = 64;
+
     /** Bytes of the Java heap that a block takes here, without its tokens: objects, and the cells of three maps. */
     static final int HEAP_BYTES = 420;
 
     private final BlockEvents events = new BlockEvents();
     private final Consumer<BlockKey> unwritten;
     private final LongSupplier nanoClock;
+    private final Predicate<BlockKey> pinned;
 
     // Guarded by this.
     private final Map<BlockKey, Entry> entries = new HashMap<>();
@@ -64,18 +69,22 @@ final class TierCatalog implements BlockListener {
     private final TierLeaves leaves;
 
     private long lost;
+    private volatile long removals;
 
     /**
      * @param unwritten told of each block that memory gets and the SSD does not have; must be quick
      * @param listeners hear what is held
      * @param worth of blocks; asked under the catalogue's lock
      * @param nanoClock by which {@code worth} counts
+     * @param pinned whether a block of memory may not leave the SSD either; asked under the catalogue's lock
      */
     TierCatalog(
             Consumer<BlockKey> unwritten,
             List<BlockListener> listeners,
             TierLeaves.Worth worth,
-            LongSupplier nanoClock) {
+            LongSupplier nanoClock,
+            Predicate<BlockKey> pinned) {
+        this.pinned = pinned;
         this.unwritten = unwritten;
         this.nanoClock = nanoClock;
         leaves = new TierLeaves(worth);
@@ -90,13 +99,14 @@ final class TierCatalog implements BlockListener {
         synchronized (this) {
             Entry entry = entries.get(block.key());
             if (entry == null) {
-                entry = add(block);
+                entry = add(block, HeldIn.DRAM);
             }
             entry.inMemory = true;
             toWrite = !entry.onSsd;
             if (cold.remove(block.key()) != null) {
                 warm.put(block.key(), entry);
                 place(entry);
+                moved(entry, HeldIn.DRAM_AND_SSD);
             }
         }
         events.drain();
@@ -107,6 +117,11 @@ final class TierCatalog implements BlockListener {
 
     @Override
     public void onRemoved(BlockKey key, long generation) {
+        onRemoved(key, generation, RemovalCause.EVICTED);
+    }
+
+    @Override
+    public void onRemoved(BlockKey key, long generation, RemovalCause cause) {
         synchronized (this) {
             Entry entry = entries.get(key);
             if (entry != null && entry.onSsd) {
@@ -115,9 +130,10 @@ final class TierCatalog implements BlockListener {
                 warm.remove(key);
                 cold.put(key, entry);
                 place(entry);
+                moved(entry, HeldIn.SSD);
             } else if (entry != null) {
-                lost += entry.refused ? 0 : 1;
-                drop(key, entry);
+                lost += entry.refused || cause == RemovalCause.REMOVED ? 0 : 1;
+                drop(key, entry, cause);
             }
         }
         events.drain();
@@ -138,10 +154,13 @@ final class TierCatalog implements BlockListener {
             }
             Entry entry = entries.get(block.key());
             if (entry == null) {
-                entry = add(block);
+                entry = add(block, HeldIn.SSD);
             }
             if (!entry.onSsd) {
                 entry.onSsd = true;
+                if (entry.inMemory) {
+                    moved(entry, HeldIn.DRAM_AND_SSD);
+                }
                 entry.refused = false;
                 entry.wanted = false;
                 entry.lastUseNanos = nanoClock.getAsLong();
@@ -170,24 +189,73 @@ final class TierCatalog implements BlockListener {
             }
             Entry entry = entries.get(key);
             if (entry != null && entry.onSsd) {
-                forget(key, entry);
+                forget(key, entry, RemovalCause.LOST);
             }
         }
         events.drain();
         return true;
     }
 
+    /**
+     * Takes a block off the SSD, with those there that follow it, from the end.
+     *
+     * @param remove takes one off, under the lock
+     * @return whether the SSD had it
+     */
+    boolean remove(BlockKey key, RemovalCause cause, Consumer<BlockKey> remove) {
+        List<Entry> chain = new ArrayList<>();
+        synchronized (this) {
+            removals++;
+            Entry first = entries.get(key);
+            if (first == null || !first.onSsd) {
+                return false;
+            }
+            chain.add(first);
+            for (int i = 0; i < chain.size(); i++) {
+                chain.addAll(children.getOrDefault(chain.get(i).key(), List.of()));
+            }
+            for (int i = chain.size() - 1; i >= 0; i--) {
+                Entry entry = chain.get(i);
+                remove.accept(entry.key());
+                forget(entry.key(), entry, cause);
+            }
+        }
+        events.drain();
+        return true;
+    }
+
+    /** Calls of {@link #remove}: who reads a block, and finds another number after, asks whether it was that one. */
+    long removals() {
+        return removals;
+    }
+
+    /** {@code key} is to be written, whatever it is worth. */
+    void want(BlockKey key) {
+        boolean toWrite;
+        synchronized (this) {
+            Entry entry = entries.get(key);
+            toWrite = false;
+            if (entry != null && !entry.onSsd) {
+                entry.wanted = true;
+                toWrite = true;
+            }
+        }
+        if (toWrite) {
+            unwritten.accept(key);
+        }
+    }
+
     /** The SSD has nothing any more. */
     void allGone() {
         synchronized (this) {
             for (Map<BlockKey, Entry> part : List.of(Map.copyOf(cold), Map.copyOf(warm))) {
-                part.forEach(this::forget);
+                part.forEach((key, entry) -> forget(key, entry, RemovalCause.LOST));
             }
         }
         events.drain();
     }
 
-    private void forget(BlockKey key, Entry entry) {
+    private void forget(BlockKey key, Entry entry, RemovalCause cause) {
         entry.onSsd = false;
         cold.remove(key);
         warm.remove(key);
@@ -204,8 +272,10 @@ final class TierCatalog implements BlockListener {
         }
         place(entry);
         place(entries.get(entry.block.parent()));
-        if (!entry.inMemory) {
-            drop(key, entry);
+        if (entry.inMemory) {
+            moved(entry, HeldIn.DRAM);
+        } else {
+            drop(key, entry, cause);
         }
     }
 
@@ -285,7 +355,7 @@ final class TierCatalog implements BlockListener {
             }
             key = victim.key();
             remove.accept(key);
-            forget(key, victim);
+            forget(key, victim, RemovalCause.EVICTED);
         }
         events.drain();
         return key;
@@ -297,35 +367,48 @@ final class TierCatalog implements BlockListener {
         return least == null ? oldest : least;
     }
 
-    /** Of those that memory does not have the one that it lost first, else any; and of that the end of its chain. */
+    /** Of those that memory does not have the one that it lost first, else any; and of that the end of its chain, unless that is pinned. */
     private @Nullable Entry oldest() {
         Map<BlockKey, Entry> from = cold.isEmpty() ? warm : cold;
-        if (from.isEmpty()) {
-            return null;
+        for (int i = 0; i < PINNED_LOOKS && !from.isEmpty(); i++) {
+            BlockKey first = from.keySet().iterator().next();
+            BlockKey key = first;
+            for (List<Entry> next = children.get(key); next != null; next = children.get(key)) {
+                key = next.get(next.size() - 1).key();
+            }
+            Entry end = entries.get(key);
+            if (end == null || !end.inMemory || !pinned.test(key)) {
+                return end;
+            }
+            // Others are looked at first the next time.
+            from.put(first, from.remove(first));
         }
-        BlockKey key = from.keySet().iterator().next();
-        for (List<Entry> next = children.get(key); next != null; next = children.get(key)) {
-            key = next.get(next.size() - 1).key();
-        }
-        return entries.get(key);
+        return null;
     }
 
     // --------------------------------------------------------------------------------------------------- both
 
-    private Entry add(StoredBlock block) {
+    private Entry add(StoredBlock block, HeldIn where) {
         Entry entry = new Entry(block);
         entries.put(block.key(), entry);
         if (events.wanted()) {
-            events.append(listener -> listener.onStored(block));
+            events.append(listener -> listener.onStored(block, where));
         }
         return entry;
     }
 
-    private void drop(BlockKey key, Entry entry) {
+    private void moved(Entry entry, HeldIn where) {
+        if (events.wanted()) {
+            StoredBlock block = entry.block;
+            events.append(listener -> listener.onTierChanged(block.key(), block.generation(), where));
+        }
+    }
+
+    private void drop(BlockKey key, Entry entry, RemovalCause cause) {
         entries.remove(key);
         if (events.wanted()) {
             long generation = entry.block.generation();
-            events.append(listener -> listener.onRemoved(key, generation));
+            events.append(listener -> listener.onRemoved(key, generation, cause));
         }
     }
 

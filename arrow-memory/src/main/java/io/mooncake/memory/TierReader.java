@@ -35,7 +35,7 @@ final class TierReader {
     }
 
     /** A read and the block it is for. */
-    private record Flight(BlockKey key, TierLoad load) {}
+    private record Flight(BlockKey key, TierLoad load, long removals) {}
 
     /**
      * Reads {@code wanted} in its order until one can't be had.
@@ -90,8 +90,9 @@ final class TierReader {
         } finally {
             pool.handles().leave();
         }
+        Flight flight = new Flight(key, load, catalog.removals());
         ssd.load(key, load.recordAddress(), load, deadline);
-        return new Flight(key, load);
+        return flight;
     }
 
     private MissReason end(Flight flight, String tenant, Deadline deadline, List<IncomingBlock> arrived) {
@@ -107,6 +108,11 @@ final class TierReader {
                     case WRONG_CHECKSUM -> MissReason.CHECKSUM;
                     case INDEX_FULL -> MissReason.NO_MEMORY;
                 };
+        if (reason == MissReason.NONE && catalog.removals() != flight.removals && !ssd.contains(flight.key)) {
+            // Removed while it was read: it has not come back.
+            pool.remove(flight.key, RemovalCause.REMOVED);
+            return MissReason.NOT_CACHED;
+        }
         if (reason == MissReason.NONE) {
             blocks.increment();
         } else if (reason != MissReason.NO_MEMORY) {

@@ -229,15 +229,28 @@ final class TierWriter {
         if (stored || outcome == SsdOutcome.PRESENT) {
             written.add(stored ? 1 : 0);
             backlog.succeeded();
-            if (!catalog.written(block, () -> ssd.contains(block.key()))) {
-                // A commit that failed has taken it out by now.
-                backlog.due(block.key());
+            BlockSlab slab = pool.store().slab;
+            if (!catalog.written(block, () -> slab.isSealed(slot) && ssd.contains(block.key()))) {
+                writtenInVain(block.key(), slab.isSealed(slot));
             }
             return true;
         }
         // Before the block is let go, so that it leaves the backlog with memory's copy.
         backlog.failed(block.key());
         return false;
+    }
+
+    /** A commit that failed has taken the record out by now, or the block was removed while it was written. */
+    private void writtenInVain(BlockKey key, boolean stillThere) {
+        if (!stillThere) {
+            catalog.gone(key, () -> {
+                ssd.remove(key);
+                return true;
+            });
+        }
+        if (stillThere || pool.contains(key)) {
+            backlog.due(key);
+        }
     }
 
     /** Waits as long as the device has the block's memory: it can't be taken from it. */

@@ -25,7 +25,7 @@ class SlabEvictionTest {
 
     private final BlockSlab slab = new BlockSlab(0, 0, SLOTS * STRIDE, LAYOUT);
     private final BitSet followed = new BitSet();
-    private final Candidates candidates = new SlabCandidates(slab, followed::get);
+    private final Candidates candidates = new SlabCandidates(slab, followed::get, () -> 0);
     private EvictionPolicy policy = Policies.lru(SLOTS);
 
     static Stream<String> policies() {

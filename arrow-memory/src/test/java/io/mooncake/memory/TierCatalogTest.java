@@ -21,8 +21,9 @@ final class TierCatalogTest {
     private final Map<BlockKey, Double> worths = new HashMap<>();
     private long now;
     private final List<BlockKey> offered = new ArrayList<>();
-    private final TierCatalog catalog =
-            new TierCatalog(offered::add, List.of(), (key, lastUse) -> worths.getOrDefault(key, 0.0), () -> ++now);
+    private final Set<BlockKey> pinned = new HashSet<>();
+    private final TierCatalog catalog = new TierCatalog(
+            offered::add, List.of(), (key, lastUse) -> worths.getOrDefault(key, 0.0), () -> ++now, pinned::contains);
 
     private static StoredBlock block(long number, BlockKey parent, int depth) {
         return new StoredBlock(new BlockKey(number, 1, 2, 3), parent, depth, new int[0], number, "");
@@ -205,5 +206,27 @@ final class TierCatalogTest {
         System.out.printf("victims: %.3f gone (%.3f at best), %.3f stay (%.3f)%n", gone, best, stay, rest);
         assertThat(gone).isLessThan(best + 0.05);
         assertThat(stay).isGreaterThan(rest - 0.05);
+    }
+
+    @Test
+    void takeVictim_pinnedBlocks_arePassedOver() {
+        List<StoredBlock> both = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            StoredBlock block = block(1000 + i, ROOT, 0);
+            catalog.onStored(block);
+            catalog.written(block, () -> true);
+            both.add(block);
+            if (i != 150) {
+                pinned.add(block.key());
+            }
+        }
+        BlockKey victim = null;
+        for (int i = 0; victim == null && i < 4; i++) {
+            victim = catalog.takeVictim(key -> {});
+        }
+        assertThat(victim).isEqualTo(both.get(150).key());
+        assertThat(catalog.takeVictim(key -> {})).isNull();
+        pinned.clear();
+        assertThat(catalog.takeVictim(key -> {})).isNotNull();
     }
 }

@@ -93,6 +93,25 @@ public final class BlockSlab {
         return states.startEviction(slot);
     }
 
+    /** Sealed without references and pins at {@code nowNanos} to evicting. */
+    public boolean startEviction(int slot, long nowNanos) {
+        return states.startEviction(slot, nowNanos);
+    }
+
+    /**
+     * Takes a sealed block without hard pins from everybody who does not hold it yet.
+     *
+     * @return whether the caller has the slot, to be freed; if not, {@link BlockStates#release} says DRAINED to who drops the last reference
+     */
+    public boolean take(int slot) {
+        if (!states.startMove(slot, states.generation(slot))) {
+            throw new MooncakeException(
+                    MooncakeException.Code.ILLEGAL_STATE,
+                    "slot " + slot + ": " + states.describe(slot) + " (expected: sealed, without hard pins)");
+        }
+        return states.finishMove(slot) == Release.DRAINED;
+    }
+
     /** Evicting to filling under the next generation. */
     public void recycle(int slot) {
         states.recycle(slot);
@@ -160,7 +179,10 @@ public final class BlockSlab {
         return states.generation(slot);
     }
 
-    /** Whether {@code offset..offset+length} of the region lies in one payload that is sealed and of {@code generation}. No allocation. */
+    /**
+     * Whether {@code offset..offset+length} of the region lies in one payload that is sealed and of {@code generation}, or has gone but for those who
+     * hold it still. No allocation.
+     */
     public boolean isCurrent(long offset, long length, long generation) {
         long within = offset - baseOffset;
         if (within < 0 || length < 0) {
@@ -171,7 +193,7 @@ public final class BlockSlab {
         if (slot >= slots || start < 0 || length > payloadBytes - start) {
             return false;
         }
-        return checkGenerations ? states.isReadable((int) slot, generation) : states.isReadable((int) slot);
+        return checkGenerations ? states.isIntact((int) slot, generation) : states.isReadable((int) slot);
     }
 
     /** Bytes from the start of the region to the header of the slot whose payload holds {@code offset}, or -1 when none does. */

@@ -384,6 +384,11 @@ public final class BlockStates {
         }
     }
 
+    /** Takes the soft pin off. For who keeps others from extending it meanwhile. */
+    public void endSoftPin(int slot) {
+        clearSoftPin(slot);
+    }
+
     /** Whether a soft pin holds the block at {@code nowNanos}. */
     public boolean isSoftPinned(int slot, long nowNanos) {
         AtomicLongArray pins = softPins;
@@ -509,6 +514,13 @@ public final class BlockStates {
     public boolean isReadable(int slot, long generation) {
         long word = get(slot);
         return (word & LEASABLE) != 0 && word >>> GENERATION_SHIFT == generation;
+    }
+
+    /** The same, or of a block that has gone and whose readers of before hold it still. */
+    public boolean isIntact(int slot, long generation) {
+        long word = get(slot);
+        boolean held = (word & LEASABLE) != 0 || state(word) == EVICTING && (word & REFERENCES) != 0;
+        return held && word >>> GENERATION_SHIFT == generation;
     }
 
     /** Whether the slot is being filled under {@code generation}. */

@@ -310,6 +310,31 @@ public final class ChainIndex {
         return removed.exposed() == PrefixTree.NONE ? EMPTY : slot(tree.id(removed.exposed()));
     }
 
+    /**
+     * The block in {@code slot} and all that follow it, parked ones included, each behind its parent.
+     *
+     * @throws MooncakeException ILLEGAL_STATE when there is none
+     */
+    public int[] chainFrom(int slot) {
+        lock.lock();
+        try {
+            if (places[slot] == EMPTY) {
+                throw new MooncakeException(Code.ILLEGAL_STATE, "slot " + slot + ": empty (expected: a block)");
+            }
+            IntList found = new IntList();
+            found.add(slot);
+            if (places[slot] != PARKED) {
+                tree.forEachBehind(places[slot], place -> found.add(slot(tree.id(place))));
+            }
+            for (int i = 0; parked.count() > 0 && i < found.size(); i++) {
+                parked.waiting(keys.key(found.get(i))).forEach(block -> found.add(block.slot()));
+            }
+            return found.toArray();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Whether a block follows the one in {@code slot}. */
     public boolean isFollowed(int slot) {
         lock.lock();

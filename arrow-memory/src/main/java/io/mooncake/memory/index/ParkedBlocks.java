@@ -46,6 +46,11 @@ final class ParkedBlocks {
         return !byParent.isEmpty() && byParent.containsKey(parent);
     }
 
+    /** Those that wait for {@code parent}. */
+    List<Parked> waiting(BlockKey parent) {
+        return byParent.getOrDefault(parent, List.of());
+    }
+
     void add(Parked block) {
         bySlot.put(block.slot, block);
         byParent.computeIfAbsent(block.parent, key -> new ArrayList<>(1)).add(block);

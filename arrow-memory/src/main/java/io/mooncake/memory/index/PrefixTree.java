@@ -11,6 +11,7 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -460,6 +461,17 @@ public final class PrefixTree {
         try {
             requireUsed(position);
             return Objects.requireNonNull(rootsByNode.get(editor.rootNode(position)));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Shows the positions of all blocks that follow the one at {@code position}, each behind its parent. The visitor must not change the tree. */
+    public void forEachBehind(int position, IntConsumer visitor) {
+        lock.lock();
+        try {
+            requireUsed(position);
+            editor.forEachBehind(position, visitor);
         } finally {
             lock.unlock();
         }

@@ -10,6 +10,7 @@ import static io.mooncake.memory.index.TreeNodes.SLOT;
 
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.block.ChainKeys;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -373,6 +374,29 @@ final class TreeEditor {
                 int index = (nodes.depth(node) + nodes.length(node)) / blockTokens - 1;
                 visitor.visit(slot, index, blocks.id(slot), lastUse(slot));
             }
+        }
+    }
+
+    /** Every block that follows the one in {@code slot}, directly or behind others, each behind its parent. */
+    void forEachBehind(int slot, IntConsumer visitor) {
+        int top = blocks.node(slot);
+        for (int behind = slot + 1; behind <= lastSlot(top); behind++) {
+            visitor.accept(behind);
+        }
+        int at = nodes.firstChild(top);
+        while (at != NONE) {
+            if (!isTwig(at)) {
+                int end = lastSlot(at);
+                for (int behind = nodes.slot(at); behind <= end; behind++) {
+                    visitor.accept(behind);
+                }
+            }
+            int next = nodes.firstChild(at);
+            while (next == NONE && at != top) {
+                next = nodes.next(at);
+                at = nodes.parent(at);
+            }
+            at = next;
         }
     }
 
