@@ -390,6 +390,24 @@ final class BlockStore {
                 isPinned(slot, now));
     }
 
+    long hits(int slot) {
+        return hits.get(slot);
+    }
+
+    /** Shows the blocks in slots {@code from..to-1}, each held while it is shown. */
+    void forEachSlot(int from, int to, Consumer<HeldBlock> visitor) {
+        SlotBlock block = new SlotBlock(this);
+        for (int slot = from; slot < to; slot++) {
+            if (slab.lease(slot)) {
+                try {
+                    visitor.accept(block.of(slot, HeldIn.DRAM));
+                } finally {
+                    release(slot);
+                }
+            }
+        }
+    }
+
     /** Whether a peer's pin, a hard or a soft one holds the block. */
     boolean isPinned(int slot, long now) {
         return pins.get(slot) > 0

@@ -46,6 +46,9 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     /** Longest prompt. */
     public static final int MAX_PROMPT_TOKENS = PrefixTree.MAX_TOKENS;
 
+    /** Instead of the place of a next page. */
+    public static final int WALK_END = -1;
+
     private static final int MAX_CACHED_ROOTS = 4096;
     private static final Logger LOG = LoggerFactory.getLogger(LocalKvPool.class);
 
@@ -504,6 +507,38 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         } finally {
             handles.leave();
         }
+    }
+
+    /**
+     * Shows the blocks of up to {@code limit} slots, without the pool's lock and without a copy. A block that is there during the whole of a walk over all
+     * pages is shown once; one that comes or goes meanwhile may be missed, or shown twice if it is stored again; what is shown belongs together. It is no
+     * use of the blocks, but each stays where it is while it is shown.
+     *
+     * <pre>{@code
+     * for (int at = 0; at != LocalKvPool.WALK_END; at = pool.forEachSlot(at, 1024, visitor)) {}
+     * }</pre>
+     *
+     * @param from 0 for the first page, then what the page before returned
+     * @param limit slots to look at, at least 1
+     * @param visitor may call the pool; must not keep its argument
+     * @return where the next page begins, or {@link #WALK_END}
+     */
+    public int forEachSlot(int from, int limit, Consumer<HeldBlock> visitor) {
+        int slots = store.slab.slots();
+        if (from < 0 || from > slots) {
+            throw MooncakeException.invalid("from", from, "0.." + slots);
+        }
+        if (limit < 1) {
+            throw MooncakeException.invalid("limit", limit, "at least 1");
+        }
+        int to = (int) Math.min(slots, (long) from + limit);
+        handles.enter();
+        try {
+            store.forEachSlot(from, to, visitor);
+        } finally {
+            handles.leave();
+        }
+        return to == slots ? WALK_END : to;
     }
 
     /** Counters now. */

@@ -4,6 +4,7 @@ package io.mooncake.memory;
 import io.mooncake.base.ByteSize;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
 import io.mooncake.memory.ssd.FormerStores;
 import io.mooncake.memory.ssd.SsdSettings;
@@ -391,6 +392,52 @@ public final class SsdTier implements AutoCloseable {
                     consumer.accept(new BlockView(block, "SSD", pool.layout().payloadBytes(), 0, 0, 0, false));
                 }
             }
+        }
+    }
+
+    /**
+     * Shows up to {@code limit} blocks of what memory and SSD hold, as {@link LocalKvPool#forEachSlot} does. A block that moves between them is shown all
+     * the same. What was stored a moment ago may be missing still, what has gone a moment ago is not shown.
+     *
+     * @param tier null: none
+     * @param from 0 for the first page, then what the page before returned
+     * @param limit at least 1
+     * @return where the next page begins, or {@link LocalKvPool#WALK_END}
+     */
+    public static int forEachHeld(
+            LocalKvPool pool, @Nullable SsdTier tier, int from, int limit, Consumer<HeldBlock> visitor) {
+        if (tier == null) {
+            return pool.forEachSlot(from, limit, visitor);
+        }
+        if (from < 0) {
+            throw MooncakeException.invalid("from", from, "at least 0");
+        }
+        if (limit < 1) {
+            throw MooncakeException.invalid("limit", limit, "at least 1");
+        }
+        TierCatalog.Page page = tier.catalog.page(from, limit);
+        pool.handles().enter();
+        try {
+            SlotBlock inMemory = new SlotBlock(pool.store());
+            for (int i = 0; i < page.blocks().size(); i++) {
+                tier.show(page.blocks().get(i), page.where().get(i), inMemory, visitor);
+            }
+        } finally {
+            pool.handles().leave();
+        }
+        return page.next();
+    }
+
+    private void show(StoredBlock block, HeldIn where, SlotBlock inMemory, Consumer<HeldBlock> visitor) {
+        int slot = where == HeldIn.SSD ? BlockSlab.NONE : pool.store().leaseByKey(block.key());
+        if (slot != BlockSlab.NONE) {
+            try {
+                visitor.accept(inMemory.of(slot, where));
+            } finally {
+                pool.store().release(slot);
+            }
+        } else if (where == HeldIn.SSD || contains(block.key())) {
+            visitor.accept(new RecordBlock(block, pool.layout().payloadBytes()));
         }
     }
 

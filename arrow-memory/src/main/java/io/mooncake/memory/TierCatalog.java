@@ -33,6 +33,8 @@ final class TierCatalog implements BlockListener {
         boolean refused;
         /** Whether it gets one all the same, for what follows it. */
         boolean wanted;
+        /** Place in {@code held}. */
+        private int at;
         /** Place among the children of the block before it, while it is on the SSD. */
         private int sibling;
 
@@ -50,7 +52,7 @@ final class TierCatalog implements BlockListener {
     private static final int PINNED_LOOKS = 64;
 
     /** Bytes of the Java heap that a block takes here, without its tokens: objects, and the cells of three maps. */
-    static final int HEAP_BYTES = 420;
+    static final int HEAP_BYTES = 440;
 
     private final BlockEvents events = new BlockEvents();
     private final Consumer<BlockKey> unwritten;
@@ -59,6 +61,8 @@ final class TierCatalog implements BlockListener {
 
     // Guarded by this.
     private final Map<BlockKey, Entry> entries = new HashMap<>();
+    /** All of them, in no order: one that goes gives its place to the last. */
+    private final List<Entry> held = new ArrayList<>();
     /** On the SSD alone, least recently used first. */
     private final LinkedHashMap<BlockKey, Entry> cold = new LinkedHashMap<>();
     /** On the SSD and in memory. */
@@ -391,6 +395,8 @@ final class TierCatalog implements BlockListener {
     private Entry add(StoredBlock block, HeldIn where) {
         Entry entry = new Entry(block);
         entries.put(block.key(), entry);
+        entry.at = held.size();
+        held.add(entry);
         if (events.wanted()) {
             events.append(listener -> listener.onStored(block, where));
         }
@@ -406,10 +412,37 @@ final class TierCatalog implements BlockListener {
 
     private void drop(BlockKey key, Entry entry, RemovalCause cause) {
         entries.remove(key);
+        Entry last = held.remove(held.size() - 1);
+        if (last != entry) {
+            held.set(entry.at, last);
+            last.at = entry.at;
+        }
         if (events.wanted()) {
             long generation = entry.block.generation();
             events.append(listener -> listener.onRemoved(key, generation, cause));
         }
+    }
+
+    /** What a walk shows. */
+    record Page(List<StoredBlock> blocks, List<HeldIn> where, int next) {}
+
+    /**
+     * Up to {@code limit} blocks that are held.
+     *
+     * @param from 0 for the first page, then what the page before said
+     */
+    synchronized Page page(int from, int limit) {
+        // From the end, so that what takes the place of another one was shown before.
+        int end = from == 0 ? held.size() : Math.min(from, held.size());
+        int begin = Math.max(0, end - limit);
+        List<StoredBlock> blocks = new ArrayList<>(end - begin);
+        List<HeldIn> where = new ArrayList<>(end - begin);
+        for (int i = end - 1; i >= begin; i--) {
+            Entry entry = held.get(i);
+            blocks.add(entry.block);
+            where.add(!entry.inMemory ? HeldIn.SSD : entry.onSsd ? HeldIn.DRAM_AND_SSD : HeldIn.DRAM);
+        }
+        return new Page(blocks, where, begin == 0 ? LocalKvPool.WALK_END : begin);
     }
 
     /** Whether the SSD has {@code key}. */
