@@ -163,7 +163,9 @@ final class PoolWalkTest {
         }
         assertThat(changer.isAlive()).isFalse();
         assertThat(failures).isEmpty();
-        pool.forEachView(view -> assertThat(view.leases()).isZero());
+        if (tier == null) { // else its writer may hold one
+            pool.forEachView(view -> assertThat(view.leases()).isZero());
+        }
     }
 
     private void change(LocalKvPool pool, SsdTier tier, int[] stable, SplittableRandom random, AtomicBoolean over) {
