@@ -2,6 +2,7 @@
 package io.mooncake.ignite;
 
 import io.mooncake.memory.KvPool;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -54,6 +55,28 @@ public interface Mooncake extends IgnitePlugin {
 
     /** What would be reused for {@code tokens} from where, and why the rest is missed. Changes nothing. */
     Explanation explain(String pool, int[] tokens);
+
+    /**
+     * Gives what only this node holds to others, so that it can leave without loss. From now on no requests are sent to it and it takes no copies, until it stops or
+     * {@link #resume()} is called. A node that is stopped in an orderly way drains by itself ({@code drainOnStopTimeoutMillis}).
+     *
+     * @param timeout most time for it; what is left then is said in the result
+     * @throws io.mooncake.base.MooncakeException INVALID_ARGUMENT for a time below 1 ms; DEADLINE_EXCEEDED when the waiting thread is interrupted
+     */
+    DrainResult drain(Duration timeout);
+
+    /** Takes {@link #drain} back: the node takes requests and copies again. */
+    void resume();
+
+    /**
+     * Fills free blocks of {@code pool} with what its peers use most.
+     *
+     * @param maxBlocks most blocks, at least 1
+     * @param timeout most time for it, at least 1 ms
+     * @return blocks that came
+     * @throws io.mooncake.base.MooncakeException NOT_FOUND naming the pools there are; INVALID_ARGUMENT
+     */
+    long warmUp(String pool, int maxBlocks, Duration timeout);
 
     /** Figures of this node. */
     NodeStatistics statistics();

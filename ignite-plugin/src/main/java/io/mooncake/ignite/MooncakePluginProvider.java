@@ -207,6 +207,24 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Copies of each block that the cluster keeps, on as many nodes as there are, 1..8; 1 by default. */
+    public MooncakePluginProvider setReplicas(int replicas) {
+        options.replicas = replicas;
+        return this;
+    }
+
+    /** How long a stopping node gives what only it has to others, 0 for not at all; 5,000 ms by default. */
+    public MooncakePluginProvider setDrainOnStopTimeoutMillis(long drainOnStopTimeoutMillis) {
+        options.drainOnStopTimeoutMillis = drainOnStopTimeoutMillis;
+        return this;
+    }
+
+    /** Share of its pools that a starting node fills with what its peers use most, 0..0.9; 0 by default. */
+    public MooncakePluginProvider setWarmUpShare(double warmUpShare) {
+        options.warmUpShare = warmUpShare;
+        return this;
+    }
+
     /** Most blocks of other nodes that this node knows of, in each pool; 4,194,304 by default, some 190 MB a pool when all are known. */
     public MooncakePluginProvider setIndexEntries(int indexEntries) {
         options.indexEntries = indexEntries;

@@ -4,6 +4,7 @@ package io.mooncake.ignite;
 import io.mooncake.ignite.conductor.ClusterRouter;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.mirror.SqlMirror;
+import io.mooncake.ignite.place.NodePlacement;
 import io.mooncake.ignite.query.NodeQueries;
 import java.util.List;
 
@@ -12,6 +13,6 @@ final class NodeParts {
     private NodeParts() {}
 
     static List<NodeComponent> create() {
-        return List.of(new ClusterRouter(), new NodeQueries(), new SqlMirror());
+        return List.of(new NodePlacement(), new ClusterRouter(), new NodeQueries(), new SqlMirror());
     }
 }

@@ -45,6 +45,7 @@ public final class TestGrid implements AutoCloseable {
                 .setDram("16MiB")
                 .setPools(List.of(pool("tiny")))
                 .setHeartbeatMillis(200)
+                .setDrainOnStopTimeoutMillis(0)
                 .setPortFrom(ports + 32)
                 .setPortTo(ports + WINDOW - 1);
     }

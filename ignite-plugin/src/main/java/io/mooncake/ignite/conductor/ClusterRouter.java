@@ -68,7 +68,6 @@ public final class ClusterRouter implements RequestRouter {
         if (services.settings().role() != Role.OBSERVER) {
             services.ignite().cluster().nodeLocalMap().put(JobRunner.KEY, started.runner);
         }
-        started.exchange.syncLater();
     }
 
     @Override

@@ -15,6 +15,7 @@ import io.mooncake.memory.ReuseMode;
 import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.Tenant;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.UUID;
@@ -34,9 +35,15 @@ final class Matches {
      */
     Map<UUID, Integer> byNode(String pool, int[] tokens) {
         requireTokens(tokens);
+        List<Member> candidates = services.members().all().stream()
+                .filter(member ->
+                        member.role() != Role.OBSERVER && member.pools().containsKey(pool))
+                .toList();
+        // Who is to leave answers only where nobody stays.
+        boolean anyStays = candidates.stream().anyMatch(member -> !leaves(member));
         Map<UUID, Integer> matches = new HashMap<>();
-        for (Member member : services.members().all()) {
-            if (member.role() != Role.OBSERVER && member.pools().containsKey(pool)) {
+        for (Member member : candidates) {
+            if (!anyStays || !leaves(member)) {
                 matches.put(member.nodeId(), member.local() ? localTokens(pool, tokens) : 0);
             }
         }
@@ -47,6 +54,10 @@ final class Matches {
             matches.computeIfPresent(holding.nodeId(), (node, known) -> Math.max(known, holding.tokens()));
         }
         return matches;
+    }
+
+    private boolean leaves(Member member) {
+        return services.placement().draining(member.nodeId());
     }
 
     /** What the conductor needs to know of a prompt of {@code promptTokens}. */

@@ -28,6 +28,9 @@ import org.jspecify.annotations.Nullable;
  * @param fetchTimeout most time an acquire spends on fetching
  * @param heartbeat interval of the feed's heartbeats
  * @param mirrorRowBudget most rows of this node in the SQL mirror
+ * @param replicas copies of each block that the cluster keeps
+ * @param drainOnStop how long a stopping node gives its blocks to others; zero: not at all
+ * @param warmUpShare share of the pools that a starting node fills from its peers
  * @param indexEntries most blocks of other nodes that this node knows of, in each pool
  * @param memoryPlan what the node may use at most
  */
@@ -47,6 +50,9 @@ public record MooncakeSettings(
         Duration fetchTimeout,
         Duration heartbeat,
         int mirrorRowBudget,
+        int replicas,
+        Duration drainOnStop,
+        double warmUpShare,
         int indexEntries,
         MemoryPlan memoryPlan) {
     public MooncakeSettings {

@@ -25,5 +25,8 @@ public final class PluginOptions extends EngineOptions {
     public long fetchTimeoutMillis = 2_000;
     public long heartbeatMillis = 1_000;
     public int mirrorRowBudget = 100_000;
+    public int replicas = 1;
+    public long drainOnStopTimeoutMillis = 5_000;
+    public double warmUpShare;
     public int indexEntries = PoolIndex.DEFAULT_ENTRIES;
 }

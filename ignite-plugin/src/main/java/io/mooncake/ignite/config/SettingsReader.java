@@ -76,6 +76,11 @@ public final class SettingsReader {
         range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
         range("heartbeatMillis", options.heartbeatMillis, 50, 2_000);
         range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
+        range("replicas", options.replicas, 1, 8);
+        range("drainOnStopTimeoutMillis", options.drainOnStopTimeoutMillis, 0, 3_600_000);
+        if (!(options.warmUpShare >= 0 && options.warmUpShare <= 0.9)) {
+            refuse("warmUpShare", options.warmUpShare, "0..0.9");
+        }
         range("indexEntries", options.indexEntries, 1_024, PoolIndex.MAX_ENTRIES);
         MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools.size(), extensions);
         Path directory = sharedMemoryDirectory();
@@ -103,6 +108,9 @@ public final class SettingsReader {
                 Duration.ofMillis(options.fetchTimeoutMillis),
                 Duration.ofMillis(options.heartbeatMillis),
                 options.mirrorRowBudget,
+                options.replicas,
+                Duration.ofMillis(options.drainOnStopTimeoutMillis),
+                options.warmUpShare,
                 options.indexEntries,
                 plan);
     }

@@ -6,6 +6,7 @@ import io.mooncake.memory.MissReason;
 import io.mooncake.memory.Tenant;
 import java.util.List;
 import java.util.Optional;
+import java.util.UUID;
 
 /**
  * Who holds what of a prompt, by the owners' announcements. Soft: an entry may be late by the feed's delay, and every use of it is
@@ -20,6 +21,9 @@ public interface ClusterIndex {
      * @return holders of at least one block, longest first; empty for a pool that no member names
      */
     List<Holding> holders(String pool, Tenant tenant, int[] tokens);
+
+    /** Living other nodes that hold exactly the block {@code key}. */
+    List<UUID> holders(String pool, BlockKey key);
 
     /** How many other nodes hold exactly the block {@code key}. */
     int holderCount(String pool, BlockKey key);

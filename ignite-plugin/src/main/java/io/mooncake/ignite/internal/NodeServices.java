@@ -8,6 +8,7 @@ import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.feed.FollowedOwner;
 import io.mooncake.ignite.index.ClusterIndex;
+import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
@@ -52,6 +53,9 @@ public interface NodeServices {
     /** This node's pools by name; empty on observers. From {@link NodeComponent#start} on. */
     Map<String, LocalKvPool> localPools();
 
+    /** The same pools with what other nodes have. From {@link NodeComponent#start} on. */
+    Map<String, ClusterKvPool> clusterPools();
+
     /** The SSDs below this node's pools, by the pool's name; empty where there are none. From {@link NodeComponent#start} on. */
     Map<String, SsdTier> tiers();
 
@@ -63,6 +67,9 @@ public interface NodeServices {
 
     /** How well this node hears of the blocks of {@code nodeId}; empty for a node that is not followed. */
     Optional<FollowedOwner> followed(UUID nodeId);
+
+    /** Where copies are, and who is to leave. From {@link NodeComponent#start} on. */
+    Placement placement();
 
     /** Hears of every block stored in or removed from this node's pools, in order, in batches, on one thread. Add it in start. */
     void addBlockListener(BlockEventListener listener);

@@ -107,6 +107,11 @@ final class ClusterIndexes implements ClusterIndex {
                 .toList();
     }
 
+    @Override
+    public List<UUID> holders(String pool, BlockKey key) {
+        return living(pool, List.of(key), 0).stream().map(Run::nodeId).toList();
+    }
+
     private List<Run> living(String pool, List<BlockKey> keys, int from) {
         PoolIndex index = pools.get(pool);
         return index == null ? List.of() : living(index.runs(keys, from)).toList();

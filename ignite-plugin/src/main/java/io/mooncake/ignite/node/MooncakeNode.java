@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.node;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.DrainResult;
 import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.NodeExtension;
@@ -17,6 +19,7 @@ import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PoolStatistics;
 import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.SsdTierStatistics;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -83,6 +86,42 @@ final class MooncakeNode implements Mooncake {
     @Override
     public Explanation explain(String pool, int[] tokens) {
         return runtime.router().explain(pool, tokens);
+    }
+
+    @Override
+    public DrainResult drain(Duration timeout) {
+        return interruptible("drain", () -> runtime.placement().drain(deadline(timeout)));
+    }
+
+    @Override
+    public void resume() {
+        runtime.placement().resume();
+    }
+
+    @Override
+    public long warmUp(String pool, int maxBlocks, Duration timeout) {
+        return interruptible("warm-up", () -> runtime.placement().warmUp(pool, maxBlocks, deadline(timeout)));
+    }
+
+    private static Deadline deadline(Duration timeout) {
+        if (timeout.toMillis() < 1) {
+            throw MooncakeException.invalid("timeout", timeout, "at least 1 ms");
+        }
+        return Deadline.of(timeout);
+    }
+
+    /** Something that waits. */
+    private interface Waiting<T> {
+        T run() throws InterruptedException;
+    }
+
+    private static <T> T interruptible(String what, Waiting<T> waiting) {
+        try {
+            return waiting.run();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new MooncakeException(MooncakeException.Code.DEADLINE_EXCEEDED, what + ": interrupted", e);
+        }
     }
 
     @Override

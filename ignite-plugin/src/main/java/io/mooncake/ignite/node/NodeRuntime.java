@@ -16,6 +16,7 @@ import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.internal.Placement;
 import io.mooncake.ignite.internal.RequestRouter;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
@@ -203,7 +204,8 @@ public final class NodeRuntime implements NodeServices {
         return name == null ? "default" : name;
     }
 
-    Map<String, ClusterKvPool> clusterPools() {
+    @Override
+    public Map<String, ClusterKvPool> clusterPools() {
         return pools.inCluster();
     }
 
@@ -211,12 +213,22 @@ public final class NodeRuntime implements NodeServices {
         return extensions;
     }
 
+    @Override
+    public Placement placement() {
+        return part(Placement.class);
+    }
+
     RequestRouter router() {
+        return part(RequestRouter.class);
+    }
+
+    private <T> T part(Class<T> type) {
         return components.stream()
-                .filter(RequestRouter.class::isInstance)
-                .map(RequestRouter.class::cast)
+                .filter(type::isInstance)
+                .map(type::cast)
                 .findFirst()
-                .orElseThrow(() -> new MooncakeException(MooncakeException.Code.INTERNAL, "no router in this node"));
+                .orElseThrow(() -> new MooncakeException(
+                        MooncakeException.Code.INTERNAL, "no " + type.getSimpleName() + " in this node"));
     }
 
     /** The feed, for figures. */

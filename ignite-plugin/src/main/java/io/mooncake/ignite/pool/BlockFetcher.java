@@ -3,6 +3,7 @@ package io.mooncake.ignite.pool;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.pool.LeaseDescriptionDescriptor.Described;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.IncomingBlock;
 import io.mooncake.memory.LocalKvPool;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,7 +32,7 @@ import org.slf4j.LoggerFactory;
  */
 final class BlockFetcher {
     private static final Logger LOG = LoggerFactory.getLogger(BlockFetcher.class);
-    private static final int BATCH_BLOCKS = 256;
+    static final int BATCH_BLOCKS = 256;
     private static final long LOG_INTERVAL_NANOS = 1_000_000_000L;
 
     private final TransferEngine engine;
@@ -161,6 +163,115 @@ final class BlockFetcher {
         return MissReason.NONE;
     }
 
+    /**
+     * Fetches blocks that their holder named, at most {@value #BATCH_BLOCKS}, parents before children. What each is its holder says, and its key proves it.
+     *
+     * @return one reason a key: NONE when it is here now
+     */
+    MissReason[] fetchNamed(
+            LocalKvPool pool, Tenant tenant, List<BlockKey> keys, UUID holder, PeerAddress address, Deadline deadline) {
+        MissReason[] reasons = new MissReason[keys.size()];
+        List<Integer> missing = new ArrayList<>();
+        for (int i = 0; i < reasons.length; i++) {
+            reasons[i] = MissReason.NONE;
+            if (!pool.contains(keys.get(i))) {
+                missing.add(i);
+            }
+        }
+        boolean more = true;
+        while (more && !missing.isEmpty()) {
+            int before = missing.size();
+            missing = fetchSome(pool, tenant, keys, missing, reasons, holder, address, deadline);
+            more = missing.size() < before;
+        }
+        missing.forEach(index -> reasons[index] = deadline.expired() ? MissReason.DEADLINE : MissReason.LEASE_REFUSED);
+        return reasons;
+    }
+
+    /** @return those that the reply had no room for */
+    private List<Integer> fetchSome(
+            LocalKvPool pool,
+            Tenant tenant,
+            List<BlockKey> keys,
+            List<Integer> wanted,
+            MissReason[] reasons,
+            UUID holder,
+            PeerAddress address,
+            Deadline deadline) {
+        long startedAt = nanoClock.getAsLong();
+        List<Integer> deferred = new ArrayList<>();
+        List<Integer> asked = new ArrayList<>();
+        List<IncomingBlock> incoming = new ArrayList<>();
+        List<byte[]> bytes =
+                wanted.stream().map(index -> keys.get(index).toBytes()).toList();
+        try (RemoteLease lease = engine.lease(address, pool.name(), bytes, term, deadline)) {
+            List<TransferEngine.ReadRequest> requests = new ArrayList<>();
+            for (int i = 0; i < bytes.size(); i++) {
+                int index = wanted.get(i);
+                RemoteLease.Element element = lease.element(i);
+                if (element == null && lease.deferred(i)) {
+                    deferred.add(index);
+                    continue;
+                }
+                IncomingBlock block = element == null ? null : room(pool, tenant, keys.get(index), element);
+                if (block == null) {
+                    reasons[index] = element == null ? MissReason.LEASE_REFUSED : MissReason.NO_MEMORY;
+                    continue;
+                }
+                asked.add(i);
+                incoming.add(block);
+                requests.add(new TransferEngine.ReadRequest(i, block.address()));
+            }
+            long arrived = 0;
+            TransferStatus[] statuses =
+                    requests.isEmpty() ? new TransferStatus[0] : engine.read(lease, requests, deadline);
+            for (int i = 0; i < statuses.length; i++) {
+                MissReason reason = reason(statuses[i]);
+                RemoteLease.Element element = lease.element(asked.get(i));
+                if (reason == MissReason.NONE && element != null) {
+                    reason = commit(incoming.get(i), element);
+                    arrived += reason == MissReason.NONE ? pool.layout().payloadBytes() : 0;
+                }
+                reasons[wanted.get(asked.get(i))] = reason;
+            }
+            if (arrived > 0) {
+                fetchedBytes.add(arrived);
+                listener.onFetched(holder, arrived, nanoClock.getAsLong() - startedAt);
+            }
+            return deferred;
+        } catch (MooncakeException e) {
+            MissReason reason = reason(e, address);
+            wanted.forEach(index -> reasons[index] = reason);
+            return List.of();
+        } finally {
+            incoming.forEach(IncomingBlock::close);
+        }
+    }
+
+    /** Memory for what the holder says that the block is; null when there is none, or when it says nonsense. */
+    private static @Nullable IncomingBlock room(
+            LocalKvPool pool, Tenant tenant, BlockKey key, RemoteLease.Element element) {
+        Described told = LeaseDescriptionDescriptor.decode(
+                element.description(), pool.identity().blockTokens());
+        if (told == null
+                || !told.key().equals(key)
+                || element.handle().length() != pool.layout().payloadBytes()
+                || element.segmentLength() != pool.layout().layerBytes()) {
+            throw new MooncakeException(
+                    MooncakeException.Code.CORRUPT, "lease of block " + key.hex() + " (expected: one of this pool)");
+        }
+        return pool.beginIncoming(key, told.parent(), told.depth(), told.tokens(), tenant);
+    }
+
+    private static MissReason commit(IncomingBlock block, RemoteLease.Element element) {
+        return switch (block.commit(element.checksums())) {
+            case STORED, KEPT_EXISTING -> MissReason.NONE;
+            case WRONG_IDENTITY -> MissReason.IDENTITY;
+            case WRONG_CHECKSUM -> MissReason.CHECKSUM;
+            case INDEX_FULL -> MissReason.NO_MEMORY;
+        };
+    }
+
     private MissReason read(RemoteLease lease, List<IncomingBlock> incoming, Deadline deadline) {
         List<TransferEngine.ReadRequest> requests = new ArrayList<>(incoming.size());
         for (int i = 0; i < incoming.size(); i++) {
@@ -175,13 +286,7 @@ final class BlockFetcher {
             if (element == null) {
                 return MissReason.LEASE_REFUSED;
             }
-            MissReason refused =
-                    switch (incoming.get(i).commit(element.checksums())) {
-                        case STORED, KEPT_EXISTING -> MissReason.NONE;
-                        case WRONG_IDENTITY -> MissReason.IDENTITY;
-                        case WRONG_CHECKSUM -> MissReason.CHECKSUM;
-                        case INDEX_FULL -> MissReason.NO_MEMORY;
-                    };
+            MissReason refused = commit(incoming.get(i), element);
             if (refused != MissReason.NONE) {
                 return refused;
             }

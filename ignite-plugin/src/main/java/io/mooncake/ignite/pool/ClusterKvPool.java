@@ -93,6 +93,24 @@ public final class ClusterKvPool implements KvPool {
         return shared.local;
     }
 
+    /**
+     * Takes blocks that another node names, parents before children, whole and verified; those that are here already count as taken.
+     *
+     * @param owner whose blocks they are; nothing of its salt is needed
+     * @param keys at most 256
+     * @param holder Ignite's id of the node that has them
+     * @return one reason a key: NONE when it is here now
+     */
+    public List<MissReason> take(
+            Tenant owner, List<BlockKey> keys, UUID holder, PeerAddress address, Deadline deadline) {
+        return List.of(shared.fetcher.fetchNamed(shared.local, owner, keys, holder, address, deadline));
+    }
+
+    /** The SSD below this node's part; null: none. */
+    public @Nullable SsdTier ssd() {
+        return shared.ssd;
+    }
+
     /** Payload bytes fetched from peers and verified so far. */
     public long fetchedBytes() {
         return shared.fetcher.fetchedBytes();

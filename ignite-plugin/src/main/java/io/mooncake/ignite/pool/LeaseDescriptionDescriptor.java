@@ -4,6 +4,7 @@ package io.mooncake.ignite.pool;
 import io.mooncake.memory.BlockKey;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What an owner says about a block it leases, version 1, big-endian. The reader compares all of it with what it asked for, so that bytes
@@ -34,6 +35,30 @@ final class LeaseDescriptionDescriptor {
             out.putInt(token);
         }
         return out.array();
+    }
+
+    /**
+     * What a description says. Nothing of it is proven: parent and tokens must give the key.
+     *
+     * @param key the block's key
+     * @param parent the key before it, or the tenant's root
+     * @param depth index in its chain
+     * @param tokens its own tokens
+     */
+    record Described(BlockKey key, BlockKey parent, int depth, int[] tokens) {}
+
+    /** What {@code description} says of a block of {@code count} tokens; null when it is none. */
+    static @Nullable Described decode(byte[] description, int count) {
+        if (description.length != HEADER_BYTES + 4 * count) {
+            return null;
+        }
+        ByteBuffer in = ByteBuffer.wrap(description);
+        if (in.get() != VERSION || in.getInt(69) != count) {
+            return null;
+        }
+        int[] tokens = new int[count];
+        in.position(HEADER_BYTES).asIntBuffer().get(tokens);
+        return new Described(BlockKey.read(in, 1), BlockKey.read(in, 33), in.getInt(65), tokens);
     }
 
     /** Whether {@code description} is of exactly the block of {@code tokens[offset..offset+count)} that the caller wants. */

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.place;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.place.PlaceFrame.Outcome;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.transfer.topology.Locality;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Makes one more copy of blocks of this node: chooses who gets it, offers, waits, and tries another node where the first took none.
+ *
+ * <p>Threading: safe for all threads; {@link #copy} blocks.
+ */
+final class Copies {
+    private static final int TRIES = 3;
+
+    private final NodeServices services;
+    private final StoreReports reports;
+    private final Offers offers;
+
+    Copies(NodeServices services, StoreReports reports, Offers offers) {
+        this.services = services;
+        this.reports = reports;
+        this.offers = offers;
+    }
+
+    /**
+     * Copies {@code keys} to one node, or what it does not take to the next.
+     *
+     * @param keys 1..{@value PlaceFrameDescriptor#MAX_BLOCKS}, parents before children
+     * @param except nodes that have them already
+     * @return where each is now; null where nobody took it
+     */
+    UUID[] copy(String pool, String tenant, List<BlockKey> keys, Set<UUID> except, Deadline deadline)
+            throws InterruptedException {
+        UUID[] taken = new UUID[keys.size()];
+        Set<UUID> tried = new HashSet<>(except);
+        List<Integer> left = new ArrayList<>();
+        for (int i = 0; i < taken.length; i++) {
+            left.add(i);
+        }
+        for (int attempt = 0; attempt < TRIES && !left.isEmpty() && !deadline.expired(); attempt++) {
+            Optional<Member> target = target(pool, tried);
+            if (target.isEmpty()) {
+                break;
+            }
+            UUID node = target.get().nodeId();
+            tried.add(node);
+            List<BlockKey> offered = left.stream().map(keys::get).toList();
+            List<Outcome> outcomes = await(offers.offer(target.get(), pool, tenant, offered, deadline), deadline);
+            List<Integer> refused = new ArrayList<>();
+            for (int i = 0; i < outcomes.size(); i++) {
+                if (outcomes.get(i).held()) {
+                    taken[left.get(i)] = node;
+                } else if (outcomes.get(i) != Outcome.GONE) {
+                    refused.add(left.get(i));
+                }
+            }
+            left = refused;
+        }
+        return taken;
+    }
+
+    private static List<Outcome> await(java.util.concurrent.CompletableFuture<List<Outcome>> answer, Deadline deadline)
+            throws InterruptedException {
+        try {
+            return answer.get(deadline.remainingMillis() + 1_000, TimeUnit.MILLISECONDS);
+        } catch (java.util.concurrent.ExecutionException | TimeoutException e) {
+            throw new IllegalStateException("An offer always answers", e);
+        }
+    }
+
+    /** Whether any node but {@code except} takes copies for {@code pool}. */
+    boolean possible(String pool, Set<UUID> except) {
+        return services.members().all().stream()
+                .anyMatch(member -> reports.takes(member, pool) && !except.contains(member.nodeId()));
+    }
+
+    private Optional<Member> target(String pool, Set<UUID> except) {
+        List<Member> members = services.members().all();
+        List<Locality> holders = members.stream()
+                .filter(member -> member.local() || except.contains(member.nodeId()))
+                .map(Member::locality)
+                .toList();
+        List<TargetChoice.Candidate> candidates = new ArrayList<>();
+        for (Member member : members) {
+            if (reports.takes(member, pool) && !except.contains(member.nodeId())) {
+                StoreReport report = reports.of(member.nodeId())
+                        // Nothing heard of it yet: it has just come, or its report was lost.
+                        .orElse(new StoreReport(member.nodeId(), false, 0, 0));
+                boolean otherHost = holders.stream()
+                        .noneMatch(holder -> holder.to(member.locality()) == Locality.Closeness.SAME_HOST);
+                candidates.add(
+                        new TargetChoice.Candidate(member.nodeId(), report.freeShare(), report.ageMillis(), otherHost));
+            }
+        }
+        return TargetChoice.choose(candidates, ThreadLocalRandom.current())
+                .flatMap(node -> services.members().find(node));
+    }
+}

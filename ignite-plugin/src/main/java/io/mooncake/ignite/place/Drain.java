@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.place;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.ignite.DrainResult;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.BlockView;
+import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.SsdTier;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.UUID;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Gives what only this node has to others before it leaves. From the first moment on routers send it nothing more and it takes no copies; what is stored
+ * meanwhile by requests that still run is found by the next pass. It ends when nothing is left, when nobody takes more, or with the deadline.
+ *
+ * <p>Parents go before children, because a chain is of use only from its start; what is used most goes first, in case the time ends.
+ *
+ * <p>Threading: one drain at a time; {@link #run} blocks.
+ */
+final class Drain {
+    private static final int BATCH_BLOCKS = 64;
+    private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
+
+    private final NodeServices services;
+    private final StoreReports reports;
+    private final Copies copies;
+
+    Drain(NodeServices services, StoreReports reports, Copies copies) {
+        this.services = services;
+        this.reports = reports;
+        this.copies = copies;
+    }
+
+    /** Drains. The node stays as it is then: {@link StoreReports#draining(boolean)} takes it back. */
+    synchronized DrainResult run(Deadline deadline) throws InterruptedException {
+        long start = services.nanoClock().getAsLong();
+        reports.draining(true);
+        long moved = 0;
+        long bytes = 0;
+        long left = 0;
+        for (Map.Entry<String, LocalKvPool> pool : services.localPools().entrySet()) {
+            Set<BlockKey> gone = new HashSet<>();
+            List<BlockView> sole = sole(pool.getKey(), pool.getValue(), gone);
+            boolean more = true;
+            while (more && !sole.isEmpty()) {
+                int before = gone.size();
+                pass(pool.getKey(), sole, gone, deadline);
+                more = gone.size() > before && !deadline.expired();
+                sole = sole(pool.getKey(), pool.getValue(), gone);
+            }
+            moved += gone.size();
+            bytes += (long) gone.size() * pool.getValue().layout().payloadBytes();
+            left += sole.size();
+        }
+        Duration took = Duration.ofNanos(services.nanoClock().getAsLong() - start);
+        if (left > 0) {
+            LOG.warn("Drained: {} blocks given to others, {} not, in {} ms", moved, left, took.toMillis());
+        } else if (moved > 0) {
+            LOG.info("Drained: {} blocks given to others in {} ms, nothing is left", moved, took.toMillis());
+        }
+        return new DrainResult(moved, left, bytes, took);
+    }
+
+    private void pass(String pool, List<BlockView> sole, Set<BlockKey> gone, Deadline deadline)
+            throws InterruptedException {
+        Map<String, List<BlockKey>> byTenant = new TreeMap<>();
+        for (BlockView view : sole) {
+            byTenant.computeIfAbsent(view.block().tenant(), name -> new ArrayList<>())
+                    .add(view.block().key());
+        }
+        for (Map.Entry<String, List<BlockKey>> tenant : byTenant.entrySet()) {
+            List<BlockKey> keys = tenant.getValue();
+            for (int from = 0; from < keys.size() && !deadline.expired(); from += BATCH_BLOCKS) {
+                List<BlockKey> batch = keys.subList(from, Math.min(keys.size(), from + BATCH_BLOCKS));
+                UUID[] taken = copies.copy(pool, tenant.getKey(), batch, Set.of(), deadline);
+                for (int i = 0; i < taken.length; i++) {
+                    if (taken[i] != null) {
+                        gone.add(batch.get(i));
+                    }
+                }
+            }
+        }
+    }
+
+    /** Blocks of this node that no node which stays has, in the order in which they should go. */
+    private List<BlockView> sole(String name, LocalKvPool pool, Set<BlockKey> gone) {
+        if (!copies.possible(name, Set.of())) {
+            // Nobody could take them, so nobody is asked who has what.
+            return List.of();
+        }
+        SsdTier tier = services.tiers().get(name);
+        List<BlockView> found = new ArrayList<>();
+        SsdTier.forEachView(pool, tier, view -> {
+            if (!gone.contains(view.block().key()) && !held(name, view.block().key())) {
+                found.add(view);
+            }
+        });
+        found.sort(Comparator.comparingLong((BlockView view) -> -view.hits())
+                .thenComparingInt(view -> view.block().depth()));
+        return found;
+    }
+
+    private boolean held(String pool, BlockKey key) {
+        return services.index().holders(pool, key).stream().anyMatch(node -> !reports.draining(node));
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.place;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.ignite.internal.Member;
+import io.mooncake.ignite.internal.Members;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.BlockListener;
+import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.SsdTier;
+import io.mooncake.memory.StoredBlock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps as many copies of each block as the node's option asks for. What was stored is looked at some moments later, when the index knows the copies that
+ * came about meanwhile; of the nodes that hold a block one decides, the one with the highest hash of block and node, so that not all of them add a copy. When a
+ * node leaves, everything is looked at again.
+ *
+ * <p>Threading: {@code onStored} comes on storing threads and only notes down; one pass at a time on a worker.
+ */
+final class Replicas implements Members.Listener, AutoCloseable {
+    private static final long TICK_MILLIS = 250;
+    /** The index knows by then what was stored before. */
+    private static final long SETTLE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+    private static final int MAX_WAITING = 65_536;
+    private static final int MAX_LOOKS = 20;
+    private static final int BATCH_BLOCKS = 64;
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Logger LOG = LoggerFactory.getLogger(Replicas.class);
+
+    private final NodeServices services;
+    private final StoreReports reports;
+    private final Copies copies;
+    private final int wanted;
+    private final Queue<Waiting> waiting = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger size = new AtomicInteger();
+    private final AtomicBoolean lookAtAll = new AtomicBoolean();
+    private final AtomicBoolean running = new AtomicBoolean();
+    private volatile boolean closed;
+    private @Nullable ScheduledFuture<?> timer;
+
+    private record Waiting(String pool, String tenant, BlockKey key, int depth, long sinceNanos, int looks) {}
+
+    /** What goes to one node together. */
+    private record Group(String pool, String tenant, Set<UUID> holders) {}
+
+    /** @param wanted copies of each block, this node's included, at least 2 */
+    Replicas(NodeServices services, StoreReports reports, Copies copies, int wanted) {
+        this.services = services;
+        this.reports = reports;
+        this.copies = copies;
+        this.wanted = wanted;
+    }
+
+    void start() {
+        for (LocalKvPool pool : services.localPools().values()) {
+            pool.addListener(new BlockListener() {
+                @Override
+                public void onStored(StoredBlock block) {
+                    add(pool.name(), block, 0);
+                }
+
+                @Override
+                public void onRemoved(BlockKey key, long generation) {}
+            });
+        }
+        services.members().addListener(this);
+        timer = services.scheduler()
+                .scheduleWithFixedDelay(this::tick, TICK_MILLIS, TICK_MILLIS, TimeUnit.MILLISECONDS);
+    }
+
+    private void add(String pool, StoredBlock block, int looks) {
+        add(new Waiting(
+                pool,
+                block.tenant(),
+                block.key(),
+                block.depth(),
+                services.nanoClock().getAsLong(),
+                looks));
+    }
+
+    private void add(Waiting one) {
+        if (size.incrementAndGet() > MAX_WAITING) {
+            size.decrementAndGet();
+            lookAtAll.set(true);
+        } else {
+            waiting.add(one);
+        }
+    }
+
+    /** A copy may be lost, on whichever node it was. */
+    @Override
+    public void onLeft(Member member) {
+        lookAtAll.set(true);
+    }
+
+    @Override
+    public void onJoined(Member member) {
+        // There may not have been enough nodes before.
+        lookAtAll.set(true);
+    }
+
+    private void tick() {
+        if (!closed && (size.get() > 0 || lookAtAll.get()) && running.compareAndSet(false, true)) {
+            services.workers().execute(() -> {
+                try {
+                    pass();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                } catch (RuntimeException e) {
+                    LOG.warn("Copies are not kept for the moment", e);
+                } finally {
+                    running.set(false);
+                }
+            });
+        }
+    }
+
+    private void pass() throws InterruptedException {
+        if (waiting.isEmpty() && lookAtAll.compareAndSet(true, false)) {
+            lookAtAll();
+        }
+        Map<Group, List<Waiting>> groups = new LinkedHashMap<>();
+        long now = services.nanoClock().getAsLong();
+        Waiting next = waiting.peek();
+        while (next != null && now - next.sinceNanos() >= SETTLE_NANOS) {
+            waiting.remove();
+            size.decrementAndGet();
+            look(next, groups);
+            next = waiting.peek();
+        }
+        for (Map.Entry<Group, List<Waiting>> group : groups.entrySet()) {
+            copy(group.getKey(), group.getValue());
+        }
+    }
+
+    private void lookAtAll() {
+        services.localPools()
+                .forEach((name, pool) ->
+                        SsdTier.forEachView(pool, services.tiers().get(name), view -> {
+                            if (holders(name, view.block().key()).size() < wanted) {
+                                add(name, view.block(), 0);
+                            }
+                        }));
+    }
+
+    private void look(Waiting block, Map<Group, List<Waiting>> groups) {
+        Set<UUID> holders = holders(block.pool(), block.key());
+        if (reports.draining() || holders.size() >= wanted || !here(block) || !copies.possible(block.pool(), holders)) {
+            return;
+        }
+        if (decides(block.key(), holders)) {
+            groups.computeIfAbsent(new Group(block.pool(), block.tenant(), holders), group -> new ArrayList<>())
+                    .add(block);
+        } else {
+            again(block);
+        }
+    }
+
+    /** Who decides may not know it yet, or may just have lost the block. */
+    private void again(Waiting block) {
+        if (block.looks() < MAX_LOOKS) {
+            add(new Waiting(
+                    block.pool(),
+                    block.tenant(),
+                    block.key(),
+                    block.depth(),
+                    services.nanoClock().getAsLong(),
+                    block.looks() + 1));
+        }
+    }
+
+    private void copy(Group group, List<Waiting> blocks) throws InterruptedException {
+        blocks.sort(java.util.Comparator.comparingInt(Waiting::depth));
+        for (int from = 0; from < blocks.size() && !closed; from += BATCH_BLOCKS) {
+            List<Waiting> batch = blocks.subList(from, Math.min(blocks.size(), from + BATCH_BLOCKS));
+            copies.copy(
+                    group.pool(),
+                    group.tenant(),
+                    batch.stream().map(Waiting::key).toList(),
+                    group.holders(),
+                    Deadline.of(PATIENCE));
+            // Whether it took, and whether that is enough, is seen when the index knows.
+            batch.forEach(this::again);
+        }
+    }
+
+    /** Living nodes that have the block, this one included. */
+    private Set<UUID> holders(String pool, BlockKey key) {
+        Set<UUID> holders = new TreeSet<>();
+        for (UUID node : services.index().holders(pool, key)) {
+            if (!reports.draining(node)) {
+                holders.add(node);
+            }
+        }
+        holders.add(services.adapter().localNodeId());
+        return holders;
+    }
+
+    private boolean here(Waiting block) {
+        LocalKvPool pool = services.localPools().get(block.pool());
+        SsdTier tier = services.tiers().get(block.pool());
+        return pool != null && (pool.contains(block.key()) || (tier != null && tier.contains(block.key())));
+    }
+
+    private boolean decides(BlockKey key, Set<UUID> holders) {
+        UUID local = services.adapter().localNodeId();
+        long own = weight(key, local);
+        return holders.stream().allMatch(node -> Long.compareUnsigned(weight(key, node), own) <= 0);
+    }
+
+    /** A key is a digest: mixing the node in is enough. */
+    private static long weight(BlockKey key, UUID node) {
+        long mixed = (key.word1() ^ node.getMostSignificantBits()) * 0x9E37_79B9_7F4A_7C15L
+                + (key.word2() ^ node.getLeastSignificantBits());
+        mixed = (mixed ^ (mixed >>> 32)) * 0xD6E8_FEB8_6659_FD93L;
+        return mixed ^ (mixed >>> 32);
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        if (timer != null) {
+            timer.cancel(false);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.place;
+
+import java.util.UUID;
+
+/**
+ * What a node with pools says of itself to those who place copies and send requests.
+ *
+ * @param node Ignite's id of the node
+ * @param draining whether it is to leave: it takes no copies and wants no requests
+ * @param freeShare share of its pools' blocks that are free, 0..1; the least of its pools
+ * @param ageMillis how long it has been running
+ */
+record StoreReport(UUID node, boolean draining, double freeShare, long ageMillis) {}
