@@ -5,6 +5,9 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class MirrorDiff {
     // null: unknown, possibly in the cache with some content.
     private final Map<String, @Nullable PrefixRow> written = new HashMap<>();
+    private final Random random = new Random();
 
     /** Rows to be written so that the cache shows {@code wanted}. */
     Map<String, PrefixRow> toWrite(Map<String, PrefixRow> wanted) {
@@ -57,6 +61,18 @@ final class MirrorDiff {
     /** The cache may have lost anything: write all again. */
     void distrust() {
         written.replaceAll((key, row) -> null);
+    }
+
+    /** Up to {@code most} keys, other ones each time, that the cache confirmed. */
+    Set<String> sample(int most) {
+        int from = written.size() <= most ? 0 : random.nextInt(written.size() - most + 1);
+        Set<String> keys = new TreeSet<>();
+        written.entrySet().stream()
+                .skip(from)
+                .limit(most)
+                .filter(entry -> entry.getValue() != null)
+                .forEach(entry -> keys.add(entry.getKey()));
+        return keys;
     }
 
     /** Rows that may be in the cache. */

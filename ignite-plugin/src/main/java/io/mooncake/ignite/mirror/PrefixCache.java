@@ -6,9 +6,11 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import javax.cache.Cache;
 import org.apache.ignite.Ignite;
@@ -95,10 +97,19 @@ final class PrefixCache {
         cache = null;
     }
 
-    /** Writes {@code rows} in batches, keeping {@code diff} true to what the cache confirmed. */
-    void put(Map<String, PrefixRow> rows, MirrorDiff diff) {
+    /** Whether the cache has all {@code keys}. */
+    boolean hasAll(Set<String> keys) {
+        return keys.isEmpty() || opened().containsKeysAsync(keys).get(TIMEOUT_MILLIS);
+    }
+
+    /**
+     * Writes {@code rows} in batches while there is {@code room}, keeping {@code diff} true to what the cache confirmed.
+     *
+     * @return rows written
+     */
+    int put(Map<String, PrefixRow> rows, MirrorDiff diff, BooleanSupplier room) {
         TreeMap<String, PrefixRow> left = new TreeMap<>(rows);
-        while (!left.isEmpty()) {
+        while (!left.isEmpty() && room.getAsBoolean()) {
             Map<String, PrefixRow> batch = new LinkedHashMap<>();
             Map<String, BinaryObject> values = new TreeMap<>();
             while (batch.size() < BATCH && !left.isEmpty()) {
@@ -110,6 +121,7 @@ final class PrefixCache {
             opened().putAllAsync(values).get(TIMEOUT_MILLIS);
             diff.wrote(batch);
         }
+        return rows.size() - left.size();
     }
 
     /** Removes {@code keys} in batches. */

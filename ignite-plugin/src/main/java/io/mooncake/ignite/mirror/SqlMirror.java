@@ -6,6 +6,7 @@ import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.state.CacheRegion;
 import io.mooncake.memory.BlockView;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.PoolStatistics;
@@ -37,7 +38,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Passes follow each other after {@value #PASS_MILLIS} ms, or after their own length when the pool is so large that a pass takes
  * longer; where no counter of pool or index moved, a pass ends at once, {@value #MAX_IDLE_PASSES} times in a row at most. Every
- * {@value #REWRITE_MILLIS} ms, and after a loss of nodes or a change of the cluster's state, all rows are written again.
+ * {@value #REWRITE_MILLIS} ms, and after a loss of nodes or a change of the cluster's state, all rows are written again; every
+ * {@value #SPOT_CHECK_MILLIS} ms some rows are looked for, so that a cache that somebody emptied is filled at once. While the cache's
+ * region is nearly full here, rows are removed and none is written.
  *
  * <p>Threading: passes run one at a time on worker threads; fields marked so are written there only.
  */
@@ -47,6 +50,8 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     private static final long RETRY_MILLIS = 2_000;
     private static final long SWEEP_MILLIS = 10_000;
     private static final long REWRITE_MILLIS = 60_000;
+    private static final long SPOT_CHECK_MILLIS = 2_000;
+    private static final int SPOT_CHECK_ROWS = 64;
     private static final Logger LOG = LoggerFactory.getLogger(SqlMirror.class);
 
     private final AtomicLong passes = new AtomicLong();
@@ -56,6 +61,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     private final AtomicLong failures = new AtomicLong();
     private volatile int rows;
     private volatile boolean paused = true;
+    private volatile boolean full;
     private volatile boolean stopped;
     private volatile boolean membersLost;
     // Below: by passes only.
@@ -67,11 +73,12 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     private int idlePasses;
     private long sweptNanos;
     private long rewrittenNanos;
+    private long spotCheckedNanos;
 
     @Override
     public void initExtensions(NodeServices services, IgniteConfiguration config) {
         if (isStore(services) && !config.isClientMode()) {
-            MirrorRegion.install(config, services.settings().mirrorRowBudget());
+            region(services).install(config);
         }
     }
 
@@ -94,6 +101,11 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
                 "paused",
                 "1 while the cluster takes no writes: inactive or read-only.",
                 () -> paused ? 1L : 0L);
+        adapter.registerMetric(
+                registry,
+                "full",
+                "1 while no rows are written because data region mooncake is nearly full on this node.",
+                () -> full ? 1L : 0L);
         services.members().addListener(this);
     }
 
@@ -118,6 +130,10 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     @Override
     public void onLeft(Member member) {
         membersLost = true;
+    }
+
+    private static CacheRegion region(NodeServices services) {
+        return MirrorRegion.of(services.settings().mirrorRowBudget());
     }
 
     private static boolean isStore(NodeServices services) {
@@ -145,6 +161,9 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
         try {
             pass(services, begun);
             passes.incrementAndGet();
+            if (full) {
+                next = RETRY_MILLIS;
+            }
         } catch (RuntimeException e) {
             next = RETRY_MILLIS;
             distrust();
@@ -181,22 +200,43 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             rowsRemoved.addAndGet(open.sweep(alive(services)::contains));
             sweptNanos = now;
         }
+        if (now - spotCheckedNanos > TimeUnit.MILLISECONDS.toNanos(SPOT_CHECK_MILLIS)) {
+            if (!open.hasAll(diff.sample(SPOT_CHECK_ROWS))) {
+                distrust();
+            }
+            spotCheckedNanos = now;
+        }
         long moved = moved(services);
         if (!distrusted && moved == lastMoved && ++idlePasses <= MAX_IDLE_PASSES) {
             return;
         }
         idlePasses = 0;
-        Map<String, PrefixRow> wanted = wanted(services, open);
+        distrusted = !show(wanted(services, open), open, services);
+        // What was counted before the pools were read is shown for certain; what came meanwhile is for the next pass.
+        lastMoved = moved;
+    }
+
+    /** Makes the cache show {@code wanted}; false where the region had no room for all of it. */
+    private boolean show(Map<String, PrefixRow> wanted, PrefixCache open, NodeServices services) {
         List<String> gone = diff.toRemove(wanted);
         open.remove(gone, diff);
         rowsRemoved.addAndGet(gone.size());
         Map<String, PrefixRow> changed = diff.toWrite(wanted);
-        open.put(changed, diff);
-        rowsWritten.addAndGet(changed.size());
+        CacheRegion region = region(services);
+        int written = open.put(changed, diff, () -> !region.full(services.ignite()));
+        rowsWritten.addAndGet(written);
         rows = diff.rows();
-        // What was counted before the pools were read is shown for certain; what came meanwhile is for the next pass.
-        lastMoved = moved;
-        distrusted = false;
+        boolean shown = written == changed.size();
+        if (!shown && !full) {
+            LOG.warn(
+                    "SQL mirror: data region '{}' is used to {} % on this node; no rows are written until there is room"
+                            + " (metric mooncake.mirror.full). Give it more memory, or mirrorRowBudget less than {}",
+                    region.name(),
+                    region.usedPercent(services.ignite()),
+                    services.settings().mirrorRowBudget());
+        }
+        full = !shown;
+        return shown;
     }
 
     /** Changes whenever a pool stores, evicts or looks up, and mostly when other nodes' holdings change. */

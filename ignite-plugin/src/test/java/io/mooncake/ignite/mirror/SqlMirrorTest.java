@@ -15,10 +15,16 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.IgniteCache;
 import org.apache.ignite.Ignition;
+import org.apache.ignite.binary.BinaryObject;
+import org.apache.ignite.cache.query.ContinuousQuery;
+import org.apache.ignite.cache.query.QueryCursor;
+import org.apache.ignite.cache.query.ScanQuery;
 import org.apache.ignite.cache.query.SqlFieldsQuery;
 import org.apache.ignite.cluster.ClusterState;
 import org.apache.ignite.configuration.ClientConnectorConfiguration;
@@ -149,6 +155,52 @@ class SqlMirrorTest {
         assertThat(plain.affinity(PrefixCache.CACHE)
                         .primaryPartitions(plain.cluster().localNode()))
                 .isEmpty();
+    }
+
+    @Test
+    void prefixes_scannedAndFollowedByAClientWithoutPlugin_showRowsAndChanges() {
+        Ignite client = grid.start("client", config -> config.setClientMode(true));
+        Blocks.store(Mooncake.of(first).pool(POOL), Blocks.prompt(1, 1, 4, 6));
+        TestGrid.await("a scan finds the row", () -> tokens(client).equals(List.of(96)));
+        Queue<String> heard = new ConcurrentLinkedQueue<>();
+        ContinuousQuery<String, BinaryObject> follow = new ContinuousQuery<>();
+        follow.setLocalListener(events -> events.forEach(
+                event -> heard.add(event.getEventType() + " " + event.getValue().<Integer>field("tokens"))));
+
+        try (QueryCursor<?> ignored = mirror(client).query(follow)) {
+            Blocks.store(Mooncake.of(first).pool(POOL), Blocks.prompt(2, 1, 4, 5));
+            TestGrid.await("the client hears of the new row", () -> heard.contains("CREATED 80"));
+        }
+        assertThat(tokens(client)).containsExactlyInAnyOrder(96, 80);
+    }
+
+    @Test
+    void prefixes_rowsOrCacheDestroyedBySomebody_comeBackByThemselves() {
+        Blocks.store(Mooncake.of(first).pool(POOL), Blocks.prompt(1, 1, 4, 6));
+        Blocks.store(Mooncake.of(first).pool(POOL), Blocks.prompt(2, 1, 4, 5));
+        TestGrid.await("mirrored", () -> tokens(plain).size() == 2);
+
+        mirror(plain).removeAll();
+        TestGrid.await("emptied, and back", () -> tokens(plain).size() == 2);
+        mirror(plain).destroy();
+        TestGrid.await(
+                "destroyed, and back",
+                () -> plain.cache(PrefixCache.CACHE) != null && tokens(plain).size() == 2);
+        plain.cluster().state(ClusterState.INACTIVE);
+        plain.cluster().state(ClusterState.ACTIVE);
+        TestGrid.await("switched off and on, and back", () -> tokens(plain).size() == 2);
+    }
+
+    private static IgniteCache<String, BinaryObject> mirror(Ignite node) {
+        return node.cache(PrefixCache.CACHE).withKeepBinary();
+    }
+
+    private static List<Integer> tokens(Ignite node) {
+        List<Integer> tokens = new ArrayList<>();
+        mirror(node)
+                .query(new ScanQuery<String, BinaryObject>())
+                .forEach(row -> tokens.add(row.getValue().field("tokens")));
+        return tokens;
     }
 
     private List<List<Object>> rows() throws SQLException {
