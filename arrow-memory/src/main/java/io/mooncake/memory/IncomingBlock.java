@@ -51,6 +51,13 @@ public interface IncomingBlock extends AutoCloseable {
      */
     Outcome commit(int[] layerChecksums);
 
+    /**
+     * The same for a payload that comes from nobody else, such as the caller's own: its checksums are made here, none are compared.
+     *
+     * @throws io.mooncake.base.MooncakeException ILLEGAL_STATE after commit, seal or close
+     */
+    Outcome seal();
+
     /** Gives the memory back without storing; the same as close without commit. */
     void abandon();
 

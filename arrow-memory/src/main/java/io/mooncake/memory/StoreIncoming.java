@@ -7,6 +7,7 @@ import io.mooncake.memory.BlockStore.Published;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /** The incoming block of {@link LocalKvPool}: a slot in state filling until commit, a reference on the key's block until close. */
 final class StoreIncoming implements IncomingBlock {
@@ -66,6 +67,15 @@ final class StoreIncoming implements IncomingBlock {
 
     @Override
     public Outcome commit(int[] layerChecksums) {
+        return publish(layerChecksums);
+    }
+
+    @Override
+    public Outcome seal() {
+        return publish(null);
+    }
+
+    private Outcome publish(int @Nullable [] layerChecksums) {
         if (state != State.FILLING) {
             throw new MooncakeException(Code.ILLEGAL_STATE, "incoming block: " + state + " (expected: FILLING)");
         }
@@ -75,7 +85,7 @@ final class StoreIncoming implements IncomingBlock {
             return dropAs(Outcome.WRONG_IDENTITY);
         }
         int[] crcs = store.checksums(slot);
-        if (pool.checks().checksums() && !Arrays.equals(crcs, layerChecksums)) {
+        if (layerChecksums != null && pool.checks().checksums() && !Arrays.equals(crcs, layerChecksums)) {
             return dropAs(Outcome.WRONG_CHECKSUM);
         }
         Published made = store.publish(slot, crcs, key, parent, depth, tokens, 0, tenant, false);

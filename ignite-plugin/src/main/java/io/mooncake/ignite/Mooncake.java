@@ -2,6 +2,7 @@
 package io.mooncake.ignite;
 
 import io.mooncake.memory.KvPool;
+import io.mooncake.memory.Tenant;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -35,6 +36,18 @@ public interface Mooncake extends IgnitePlugin {
 
     /** The pool called {@code name} on this node. @throws io.mooncake.base.MooncakeException NOT_FOUND naming the pools there are */
     KvPool pool(String name);
+
+    /**
+     * The blocks of that pool by their keys, anywhere in the cluster.
+     *
+     * @throws io.mooncake.base.MooncakeException NOT_FOUND naming the pools there are
+     */
+    KvBlocks blocks(String pool, Tenant tenant);
+
+    /** The same of {@link Tenant#DEFAULT}. */
+    default KvBlocks blocks(String pool) {
+        return blocks(pool, Tenant.DEFAULT);
+    }
 
     /** Pools on this node. */
     Collection<KvPool> pools();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite;
 
+import io.mooncake.ignite.blocks.BlockActs;
 import io.mooncake.ignite.conductor.ClusterRouter;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.mirror.SqlMirror;
@@ -13,6 +14,6 @@ final class NodeParts {
     private NodeParts() {}
 
     static List<NodeComponent> create() {
-        return List.of(new NodePlacement(), new ClusterRouter(), new NodeQueries(), new SqlMirror());
+        return List.of(new NodePlacement(), new BlockActs(), new ClusterRouter(), new NodeQueries(), new SqlMirror());
     }
 }

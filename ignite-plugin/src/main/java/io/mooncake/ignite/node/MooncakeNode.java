@@ -5,6 +5,7 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.DrainResult;
 import io.mooncake.ignite.Explanation;
+import io.mooncake.ignite.KvBlocks;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.NodeStatistics;
@@ -12,6 +13,7 @@ import io.mooncake.ignite.Role;
 import io.mooncake.ignite.Route;
 import io.mooncake.ignite.RouteDecision;
 import io.mooncake.ignite.RoutedJob;
+import io.mooncake.ignite.blocks.ClusterBlocks;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.memory.KvPool;
@@ -19,6 +21,7 @@ import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PoolStatistics;
 import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.SsdTierStatistics;
+import io.mooncake.memory.Tenant;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -52,8 +55,17 @@ final class MooncakeNode implements Mooncake {
     }
 
     @Override
+    public KvBlocks blocks(String pool, Tenant tenant) {
+        return new ClusterBlocks(runtime, inCluster(pool), tenant);
+    }
+
+    @Override
     public KvPool pool(String name) {
-        KvPool pool = runtime.clusterPools().get(name);
+        return inCluster(name);
+    }
+
+    private ClusterKvPool inCluster(String name) {
+        ClusterKvPool pool = runtime.clusterPools().get(name);
         if (pool == null) {
             throw new MooncakeException(
                     MooncakeException.Code.NOT_FOUND,

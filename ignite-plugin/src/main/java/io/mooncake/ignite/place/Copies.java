@@ -16,6 +16,7 @@ import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes one more copy of blocks of this node: chooses who gets it, offers, waits, and tries another node where the first took none.
@@ -42,9 +43,10 @@ final class Copies {
      * @param except nodes that have them already
      * @return where each is now; null where nobody took it
      */
+    @Nullable
     UUID[] copy(String pool, String tenant, List<BlockKey> keys, Set<UUID> except, Deadline deadline)
             throws InterruptedException {
-        UUID[] taken = new UUID[keys.size()];
+        @Nullable UUID[] taken = new UUID[keys.size()];
         Set<UUID> tried = new HashSet<>(except);
         List<Integer> left = new ArrayList<>();
         for (int i = 0; i < taken.length; i++) {

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -83,7 +84,7 @@ final class Drain {
             List<BlockKey> keys = tenant.getValue();
             for (int from = 0; from < keys.size() && !deadline.expired(); from += BATCH_BLOCKS) {
                 List<BlockKey> batch = keys.subList(from, Math.min(keys.size(), from + BATCH_BLOCKS));
-                UUID[] taken = copies.copy(pool, tenant.getKey(), batch, Set.of(), deadline);
+                @Nullable UUID[] taken = copies.copy(pool, tenant.getKey(), batch, Set.of(), deadline);
                 for (int i = 0; i < taken.length; i++) {
                     if (taken[i] != null) {
                         gone.add(batch.get(i));

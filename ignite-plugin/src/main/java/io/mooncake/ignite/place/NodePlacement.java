@@ -7,8 +7,11 @@ import io.mooncake.ignite.DrainResult;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.ignite.internal.Placement;
+import io.mooncake.memory.BlockKey;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.ignite.configuration.IgniteConfiguration;
 import org.apache.ignite.lifecycle.LifecycleBean;
@@ -30,6 +33,7 @@ public final class NodePlacement implements Placement {
     private record Parts(
             NodeServices services,
             StoreReports reports,
+            Copies copies,
             Drain drain,
             WarmUp warmUp,
             @Nullable Replicas replicas) {}
@@ -73,7 +77,7 @@ public final class NodePlacement implements Placement {
         boolean store = services.settings().role() == Role.STORE;
         int wanted = services.settings().replicas();
         Replicas replicas = store && wanted > 1 ? new Replicas(services, reports, copies, wanted) : null;
-        parts = new Parts(services, reports, new Drain(services, reports, copies), warmUp, replicas);
+        parts = new Parts(services, reports, copies, new Drain(services, reports, copies), warmUp, replicas);
         offers.start();
         reports.start();
         if (store) {
@@ -110,6 +114,12 @@ public final class NodePlacement implements Placement {
     public boolean draining(UUID node) {
         Parts running = parts;
         return running != null && running.reports.draining(node);
+    }
+
+    @Override
+    public @Nullable UUID[] copy(String pool, String tenant, List<BlockKey> keys, Set<UUID> except, Deadline deadline)
+            throws InterruptedException {
+        return parts().copies.copy(pool, tenant, keys, except, deadline);
     }
 
     @Override

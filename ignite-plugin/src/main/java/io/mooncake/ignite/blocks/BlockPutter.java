@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.blocks;
+
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.BlockPut;
+import io.mooncake.ignite.BlockResult;
+import io.mooncake.ignite.BlockResult.Status;
+import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.pool.ClusterKvPool;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.IncomingBlock;
+import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.Tenant;
+import io.mooncake.memory.block.ChainKeys;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.arrow.memory.util.MemoryUtil;
+import org.jspecify.annotations.Nullable;
+
+/** Puts blocks on this node, then copies on others: offered in batches, pulled by who takes them. One a call, by its thread. */
+final class BlockPutter {
+    private static final int OFFER_BLOCKS = 256;
+    private static final long FIRST_PAUSE_NANOS = 200_000;
+    private static final long LONGEST_PAUSE_NANOS = 20_000_000;
+
+    private final NodeServices services;
+    private final LocalKvPool local;
+    private final Tenant tenant;
+    /** Nodes that took a copy: the index hears of them some milliseconds later. */
+    private final Map<BlockKey, Set<UUID>> taken = new HashMap<>();
+
+    BlockPutter(NodeServices services, ClusterKvPool pool, Tenant tenant) {
+        this.services = services;
+        this.local = pool.local();
+        this.tenant = tenant;
+    }
+
+    List<BlockResult> put(List<BlockPut> blocks, int replicas, Deadline deadline) {
+        List<BlockKey> keys = new ArrayList<>(blocks.size());
+        for (int i = 0; i < blocks.size(); i++) {
+            keys.add(key(blocks.get(i), i));
+        }
+        Status[] statuses = new Status[blocks.size()];
+        for (int i = 0; i < statuses.length; i++) {
+            statuses[i] = store(keys.get(i), blocks.get(i), deadline);
+        }
+        boolean interrupted = replicate(keys, statuses, replicas, deadline);
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        List<BlockResult> results = new ArrayList<>(statuses.length);
+        for (int i = 0; i < statuses.length; i++) {
+            boolean here = statuses[i] == Status.STORED || statuses[i] == Status.EXISTING;
+            int copies = known(keys.get(i)).size() + (here ? 1 : 0);
+            String detail = here && copies < replicas ? copies + " copies of " + replicas : "";
+            results.add(new BlockResult(keys.get(i), statuses[i], copies, detail));
+        }
+        return results;
+    }
+
+    private Set<UUID> known(BlockKey key) {
+        Set<UUID> nodes = new HashSet<>(services.index().holders(local.name(), key));
+        nodes.addAll(taken.getOrDefault(key, Set.of()));
+        return nodes;
+    }
+
+    private BlockKey key(BlockPut block, int index) {
+        int tokens = local.identity().blockTokens();
+        int bytes = local.layout().payloadBytes();
+        if (block.tokens().length != tokens) {
+            throw MooncakeException.invalid(
+                    "blocks[" + index + "].tokens.length", block.tokens().length, String.valueOf(tokens));
+        }
+        for (int i = 0; i < tokens; i++) {
+            int token = block.tokens()[i];
+            if (token < 0 || token >= local.vocabulary()) {
+                throw MooncakeException.invalid(
+                        "blocks[" + index + "].tokens[" + i + "]", token, "0.." + (local.vocabulary() - 1));
+            }
+        }
+        if (block.depth() < 0 || block.depth() >= LocalKvPool.MAX_PROMPT_TOKENS) {
+            throw MooncakeException.invalid(
+                    "blocks[" + index + "].depth", block.depth(), "0.." + (LocalKvPool.MAX_PROMPT_TOKENS - 1));
+        }
+        if (block.payload().remaining() != bytes) {
+            throw MooncakeException.invalid(
+                    "blocks[" + index + "].payload", block.payload().remaining() + " bytes", bytes + " bytes");
+        }
+        return new ChainKeys().next(block.parent(), block.tokens(), 0, tokens);
+    }
+
+    private Status store(BlockKey key, BlockPut block, Deadline deadline) {
+        if (local.contains(key)) {
+            return Status.EXISTING;
+        }
+        long pause = FIRST_PAUSE_NANOS;
+        if (deadline.expired()) {
+            return Status.EXPIRED;
+        }
+        while (true) {
+            try (IncomingBlock place =
+                    local.beginIncoming(key, block.parent(), block.depth(), block.tokens(), tenant)) {
+                if (place != null) {
+                    copy(block.payload(), place.address());
+                    return switch (place.seal()) {
+                        case STORED -> Status.STORED;
+                        case KEPT_EXISTING -> Status.EXISTING;
+                        case INDEX_FULL -> Status.NO_ROOM;
+                        case WRONG_IDENTITY, WRONG_CHECKSUM -> Status.REFUSED;
+                    };
+                }
+            }
+            if (deadline.expired() || Thread.currentThread().isInterrupted()) {
+                return Status.NO_ROOM;
+            }
+            LockSupport.parkNanos(Math.min(
+                    deadline.remainingNanos(), ThreadLocalRandom.current().nextLong(pause / 2, pause)));
+            pause = Math.min(LONGEST_PAUSE_NANOS, 2 * pause);
+        }
+    }
+
+    private static void copy(ByteBuffer from, long address) {
+        int bytes = from.remaining();
+        if (from.isDirect()) {
+            MemoryUtil.copyMemory(MemoryUtil.getByteBufferAddress(from) + from.position(), address, bytes);
+        } else if (from.hasArray()) {
+            MemoryUtil.copyToMemory(from.array(), from.arrayOffset() + from.position(), address, bytes);
+        } else {
+            byte[] copied = new byte[bytes];
+            from.duplicate().get(copied);
+            MemoryUtil.copyToMemory(copied, 0, address, bytes);
+        }
+    }
+
+    /** @return whether the thread was interrupted, which ends it */
+    private boolean replicate(List<BlockKey> keys, Status[] statuses, int replicas, Deadline deadline) {
+        for (int copy = 1; copy < replicas; copy++) {
+            Map<Set<UUID>, List<BlockKey>> byHolders = new LinkedHashMap<>();
+            for (int i = 0; i < statuses.length; i++) {
+                boolean here = statuses[i] == Status.STORED || statuses[i] == Status.EXISTING;
+                Set<UUID> holders = known(keys.get(i));
+                if (here && holders.size() + 1 < replicas) {
+                    byHolders
+                            .computeIfAbsent(holders, nodes -> new ArrayList<>())
+                            .add(keys.get(i));
+                }
+            }
+            for (Map.Entry<Set<UUID>, List<BlockKey>> group : byHolders.entrySet()) {
+                List<BlockKey> all = group.getValue();
+                for (int from = 0; from < all.size(); from += OFFER_BLOCKS) {
+                    List<BlockKey> batch = all.subList(from, Math.min(all.size(), from + OFFER_BLOCKS));
+                    try {
+                        note(
+                                batch,
+                                services.placement()
+                                        .copy(local.name(), tenant.name(), batch, group.getKey(), deadline));
+                    } catch (InterruptedException e) {
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    }
+
+    private void note(List<BlockKey> batch, @Nullable UUID[] nodes) {
+        for (int i = 0; i < nodes.length; i++) {
+            UUID node = nodes[i];
+            if (node != null) {
+                taken.computeIfAbsent(batch.get(i), key -> new HashSet<>()).add(node);
+            }
+        }
+    }
+}
