@@ -34,6 +34,12 @@ final class BlockStore {
     /** No slot: the block is not worth one. */
     static final int REFUSED = -2;
 
+    /** No slot: the tenant has all that it may have, and nothing of its own can go. */
+    static final int OVER_QUOTA = -4;
+
+    /** Of its own blocks that are leased just when they are to go. */
+    private static final int OWN_TRIES = 4;
+
     final BlockLayout layout;
     final BlockSlab slab;
     final ChainIndex index;
@@ -49,8 +55,7 @@ final class BlockStore {
     final ReentrantLock change = new ReentrantLock();
     private final AtomicIntegerArray pins;
     private final AtomicLongArray hits;
-    /** Tenant of a slot's block; written while filling, read while sealed. */
-    private final @Nullable String[] tenants;
+    final TenantAccounts accounts;
 
     /** Made when it is first needed. */
     private @Nullable ByteBuffer waste;
@@ -77,7 +82,7 @@ final class BlockStore {
         candidates = new SlabCandidates(slab, index::isFollowed, nanoClock);
         pins = new AtomicIntegerArray(slab.slots());
         hits = new AtomicLongArray(slab.slots());
-        tenants = new String[slab.slots()];
+        accounts = new TenantAccounts(slab.slots(), slab.strideBytes());
     }
 
     // ------------------------------------------------------------------------------------------------------- hold
@@ -134,43 +139,92 @@ final class BlockStore {
 
     // ------------------------------------------------------------------------------------------------------- store
 
-    /** A slot to fill, evicting if none is free; {@link BlockSlab#NONE} when no block can go: every leaf is leased. */
-    int allocate() {
-        return allocate(false, 0);
+    /**
+     * A slot to fill for {@code account}. At its limit the least worthy of its own blocks goes; else, where no slot is free, the one that the policy
+     * chooses.
+     *
+     * @return {@link BlockSlab#NONE} when no block can go: every leaf is held; {@link #OVER_QUOTA} when none of its own can
+     */
+    int allocate(TenantAccount account) {
+        return allocate(account, false, 0);
     }
 
     /**
      * The same for a block that may be left out.
      *
      * @param name of the block: the first word of its key
-     * @return {@link #REFUSED} when it is not worth the place of the one that would go
+     * @return {@link #REFUSED} also, when it is not worth the place of the one that would go
      */
-    int allocateFor(long name) {
-        return allocate(selective, name);
+    int allocateFor(long name, TenantAccount account) {
+        return allocate(account, selective, name);
     }
 
-    private int allocate(boolean refusable, long name) {
-        int slot = slab.allocate();
-        if (slot == BlockSlab.NONE) {
-            change.lock();
-            try {
-                slot = slab.allocate();
-                if (slot == BlockSlab.NONE && refusable && !policy.admits(name, candidates)) {
-                    notAdmitted.increment();
-                    return REFUSED;
-                }
-                slot = slot == BlockSlab.NONE ? evict() : slot;
-            } finally {
-                change.unlock();
-            }
-            events.drain();
-        }
-        if (slot == BlockSlab.NONE) {
-            allocationFailures.increment();
-        } else {
+    private int allocate(TenantAccount account, boolean refusable, long name) {
+        int slot = account.takeDram() ? anySlot(account, refusable, name) : ownSlot(account);
+        if (slot >= 0) {
+            accounts.own(slot, account);
             hits.set(slot, 0);
+        } else if (slot == BlockSlab.NONE) {
+            allocationFailures.increment();
+        } else if (slot == OVER_QUOTA) {
+            account.refused.increment();
         }
         return slot;
+    }
+
+    private int anySlot(TenantAccount account, boolean refusable, long name) {
+        int slot = slab.allocate();
+        if (slot != BlockSlab.NONE) {
+            return slot;
+        }
+        change.lock();
+        try {
+            slot = slab.allocate();
+            if (slot == BlockSlab.NONE && refusable && !policy.admits(name, candidates)) {
+                notAdmitted.increment();
+                slot = REFUSED;
+            } else if (slot == BlockSlab.NONE) {
+                slot = evict();
+            }
+        } finally {
+            change.unlock();
+        }
+        if (slot < 0) {
+            account.giveDram();
+        }
+        events.drain();
+        return slot;
+    }
+
+    /** The place of another block of the account's, which stays taken. */
+    private int ownSlot(TenantAccount account) {
+        int slot;
+        change.lock();
+        try {
+            while (account.isOverDram() && (slot = evictOwn(account)) != BlockSlab.NONE) {
+                abandon(slot);
+            }
+            slot = evictOwn(account);
+        } finally {
+            change.unlock();
+        }
+        events.drain();
+        return slot == BlockSlab.NONE ? OVER_QUOTA : slot;
+    }
+
+    /** From now on {@code tenant} may have no more than {@code quota}: what can go of what it has above that goes at once. */
+    void limit(String tenant, TenantQuota quota) {
+        TenantAccount account = accounts.limit(tenant, quota);
+        change.lock();
+        try {
+            int slot = BlockSlab.NONE;
+            while (account.isOverDram() && (slot = evictOwn(account)) != BlockSlab.NONE) {
+                abandon(slot);
+            }
+        } finally {
+            change.unlock();
+        }
+        events.drain();
     }
 
     /** Tells the policy of a request. While nothing is stored nobody else hears them, and the next who stores should not have to hear all. */
@@ -209,22 +263,52 @@ final class BlockStore {
         }
     }
 
-    /** Under the change lock. */
+    /** Under the change lock: a slot without a block and without an owner, filling. */
     private int evict() {
         int slot = policy.evict(candidates);
-        if (slot == BlockSlab.NONE) {
-            return slot;
+        if (slot != BlockSlab.NONE) {
+            vacate(slot, RemovalCause.EVICTED);
+            accounts.give(slot);
         }
+        return slot;
+    }
+
+    /** Under the change lock: the slot of the least worthy block of the account's, whose it stays, filling. */
+    private int evictOwn(TenantAccount account) {
+        long now = nanoClock.getAsLong();
+        for (int i = 0; i < OWN_TRIES; i++) {
+            int slot = accounts.leastWorthy(account, policy, own -> canGo(own, now));
+            if (slot == BlockSlab.NONE) {
+                return slot;
+            }
+            if (slab.startEviction(slot, now)) {
+                policy.removed(slot);
+                vacate(slot, RemovalCause.QUOTA);
+                return slot;
+            } // else somebody has just leased it
+        }
+        return BlockSlab.NONE;
+    }
+
+    private boolean canGo(int slot, long now) {
+        return slab.references(slot) == 0
+                && slab.states().hardPins(slot) == 0
+                && !slab.states().isSoftPinned(slot, now)
+                && !index.isFollowed(slot);
+    }
+
+    /** Under the change lock: takes the block out that is being evicted; the slot is filling then. */
+    private void vacate(int slot, RemovalCause cause) {
         BlockKey key = BlockDescriptor.key(header(slot));
         int exposed = index.remove(slot);
         if (exposed != BlockSlab.NONE) {
             policy.leaf(exposed);
         }
-        gone(key, slab.generation(slot), RemovalCause.EVICTED);
+        accounts.removed(slot);
+        gone(key, slab.generation(slot), cause);
         BlockDescriptor.retract(slab.headerAddress(slot));
         slab.recycle(slot);
         evicted.increment();
-        return slot;
     }
 
     /** Under the change lock: tells that a block has left the index. */
@@ -246,6 +330,7 @@ final class BlockStore {
         if (exposed != BlockSlab.NONE) {
             policy.leaf(exposed);
         }
+        accounts.removed(slot);
         gone(key, generation, cause);
         removed.increment();
         // Last: no reference can be added any more, and the slot may have another block at once.
@@ -265,6 +350,7 @@ final class BlockStore {
     /** Gives a slot back that was never sealed, or whose block has gone. */
     void abandon(int slot) {
         BlockDescriptor.retract(slab.headerAddress(slot));
+        accounts.give(slot);
         slab.free(slot);
     }
 
@@ -299,7 +385,6 @@ final class BlockStore {
             int depth,
             int[] tokens,
             int tokensOffset,
-            String tenant,
             boolean behind) {
         ByteBuffer header = header(slot);
         BlockDescriptor.begin(header, layout, slab.generation(slot), key, parent, depth, tokens, tokensOffset);
@@ -307,7 +392,6 @@ final class BlockStore {
             BlockDescriptor.layerWritten(header, layer, crcs[layer]);
         }
         BlockDescriptor.seal(header, layout);
-        tenants[slot] = tenant;
         policy.touch(slot, nanoClock.getAsLong());
         Insert outcome;
         int held = BlockSlab.NONE;
@@ -324,6 +408,7 @@ final class BlockStore {
                 // Sealed last, so that nobody can hold a slot that is not indexed and goes back; until here look-ups
                 // miss it.
                 slab.seal(slot);
+                accounts.stored(slot);
                 policy.stored(slot, key.word0(), depth == 0 ? key.word0() : parent.word0(), !index.isFollowed(slot));
                 if (events.wanted()) {
                     StoredBlock block = describe(slot);
@@ -337,8 +422,7 @@ final class BlockStore {
             stored.increment();
             events.drain();
         } else {
-            BlockDescriptor.retract(slab.headerAddress(slot));
-            slab.free(slot);
+            abandon(slot);
         }
         return new Published(outcome, held);
     }
@@ -358,8 +442,7 @@ final class BlockStore {
     }
 
     String tenant(int slot) {
-        String tenant = tenants[slot];
-        return tenant == null ? "" : tenant;
+        return accounts.tenant(slot);
     }
 
     /** All blocks at one moment in the order of events; {@code task} gets them in that order too, before this returns. */

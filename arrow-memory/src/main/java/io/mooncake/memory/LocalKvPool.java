@@ -398,6 +398,30 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         }
     }
 
+    /**
+     * Limits what {@code tenant} may have of this pool and of the SSD below it. At its limit the least worthy of its own blocks gives way to a new one,
+     * and where none can go the new one is refused; never another tenant's block goes for it. What it has above a new limit goes at once, as far as
+     * nobody holds it, the rest when it stores next. Without memory for all, tenants below their limits still compete by the pool's policy.
+     */
+    public void limit(Tenant tenant, TenantQuota quota) {
+        handles.enter(); // evicting reads headers
+        try {
+            store.limit(tenant.name(), quota);
+        } finally {
+            handles.leave();
+        }
+    }
+
+    /** What {@code tenant} has now, without a walk. */
+    public TenantUse use(Tenant tenant) {
+        return store.accounts.use(tenant.name());
+    }
+
+    /** What each tenant has that ever stored something here, in no order. */
+    public List<TenantUse> uses() {
+        return store.accounts.all();
+    }
+
     /** Whether a hard pin holds the block now. */
     public boolean isPinnedHard(BlockKey key) {
         return operations.isPinnedHard(key);
@@ -450,7 +474,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      * @param depth index in the chain
      * @param tokens its own tokens, {@code blockTokens} of them; copied
      * @param tenant whose block it is
-     * @return null when every leaf is leased: the policy is not asked whether it is worth the place, since it is needed now
+     * @return null when every leaf is leased, or the tenant's quota is used up by blocks that can't go: the policy is not asked whether it is worth the place, since it is needed now
      */
     public @Nullable IncomingBlock beginIncoming(
             BlockKey key, BlockKey parent, int depth, int[] tokens, Tenant tenant) {
@@ -463,15 +487,15 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         }
         handles.enter(); // evicting reads headers
         try {
-            int slot = store.allocate();
-            return slot == BlockSlab.NONE ? null : incoming(slot, key, parent, depth, tokens, tenant);
+            int slot = store.allocate(store.accounts.of(tenant.name()));
+            return slot < 0 ? null : incoming(slot, key, parent, depth, tokens);
         } finally {
             handles.leave();
         }
     }
 
-    private StoreIncoming incoming(int slot, BlockKey key, BlockKey parent, int depth, int[] tokens, Tenant tenant) {
-        StoreIncoming incoming = new StoreIncoming(this, slot, key, parent, depth, tokens, tenant.name());
+    private StoreIncoming incoming(int slot, BlockKey key, BlockKey parent, int depth, int[] tokens) {
+        StoreIncoming incoming = new StoreIncoming(this, slot, key, parent, depth, tokens);
         try {
             handles.open(incoming, StoreIncoming.KIND);
         } catch (MooncakeException e) {

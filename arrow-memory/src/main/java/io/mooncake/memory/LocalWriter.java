@@ -19,7 +19,7 @@ final class LocalWriter implements BlockWriter {
 
     private final LocalKvPool pool;
     private final BlockStore store;
-    private final String tenant;
+    private final TenantAccount account;
     private final int[] tokens;
     private final int blocks;
     private final int firstBlock;
@@ -38,7 +38,7 @@ final class LocalWriter implements BlockWriter {
     private BorrowedViews views = new BorrowedViews(KIND);
 
     private boolean broken;
-    /** Slot of the next block, or THERE; NONE until there is one, REFUSED for good. */
+    /** Slot of the next block, or THERE; NONE or OVER_QUOTA until there is one, REFUSED for good. */
     private int reserved = BlockSlab.NONE;
     /** Published slots, leased until close: a chain longer than the pool must not evict its own beginning to store its end. */
     private int[] held = new int[4];
@@ -56,7 +56,7 @@ final class LocalWriter implements BlockWriter {
             @Nullable PromptChain known) {
         this.pool = pool;
         this.store = pool.store();
-        this.tenant = tenant;
+        account = store.accounts.of(tenant);
         this.parent = parent;
         this.firstBlock = firstBlock;
         this.known = known;
@@ -77,7 +77,7 @@ final class LocalWriter implements BlockWriter {
         if (blockIndex() >= blocks || broken) {
             return false;
         }
-        if (reserved == BlockSlab.NONE) {
+        if (reserved == BlockSlab.NONE || reserved == BlockStore.OVER_QUOTA) {
             reserved = reserve();
         }
         return reserved >= 0 || reserved == THERE;
@@ -95,7 +95,7 @@ final class LocalWriter implements BlockWriter {
             hold(there);
             return THERE;
         }
-        return store.allocateFor(key.word0());
+        return store.allocateFor(key.word0(), account);
     }
 
     private BlockKey key(int block) {
@@ -155,8 +155,7 @@ final class LocalWriter implements BlockWriter {
 
     private int publish(int slot, BlockKey key) {
         int offset = firstPending * store.layout.blockTokens();
-        Published made =
-                store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, tenant, true);
+        Published made = store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, true);
         parent = key;
         if (made.slot() == BlockSlab.NONE) {
             // Not stored: what comes behind would have a hole before it.

@@ -85,7 +85,12 @@ public final class SsdTier implements AutoCloseable {
         this.ssd = ssd;
         TierWriter[] made = new TierWriter[1];
         catalog = new TierCatalog(
-                key -> made[0].offer(key), listeners, pool.store()::worth, pool.store().nanoClock, pool::isPinnedHard);
+                key -> made[0].offer(key),
+                listeners,
+                pool.store()::worth,
+                pool.store().nanoClock,
+                pool::isPinnedHard,
+                pool.store().accounts.of(""));
         writer = new TierWriter(pool, ssd, catalog, admission, queueBlocks);
         made[0] = writer;
         reader = new TierReader(pool, ssd, catalog);

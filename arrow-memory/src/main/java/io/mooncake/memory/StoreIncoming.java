@@ -26,13 +26,12 @@ final class StoreIncoming implements IncomingBlock {
     private final BlockKey parent;
     private final int depth;
     private final int[] tokens;
-    private final String tenant;
     private final long address;
     private final long offset;
     private int slot;
     private State state = State.FILLING;
 
-    StoreIncoming(LocalKvPool pool, int slot, BlockKey key, BlockKey parent, int depth, int[] tokens, String tenant) {
+    StoreIncoming(LocalKvPool pool, int slot, BlockKey key, BlockKey parent, int depth, int[] tokens) {
         this.pool = pool;
         this.store = pool.store();
         this.slot = slot;
@@ -40,7 +39,6 @@ final class StoreIncoming implements IncomingBlock {
         this.parent = parent;
         this.depth = depth;
         this.tokens = tokens.clone();
-        this.tenant = tenant;
         this.address = store.slab.payloadAddress(slot);
         this.offset = store.slab.payloadOffset(slot);
     }
@@ -88,7 +86,7 @@ final class StoreIncoming implements IncomingBlock {
         if (layerChecksums != null && pool.checks().checksums() && !Arrays.equals(crcs, layerChecksums)) {
             return dropAs(Outcome.WRONG_CHECKSUM);
         }
-        Published made = store.publish(slot, crcs, key, parent, depth, tokens, 0, tenant, false);
+        Published made = store.publish(slot, crcs, key, parent, depth, tokens, 0, false);
         return switch (made.outcome()) {
             case ADDED -> {
                 state = State.LEASED;

@@ -33,6 +33,11 @@ final class TierCatalog implements BlockListener {
         boolean refused;
         /** Whether it gets one all the same, for what follows it. */
         boolean wanted;
+        /** Whose quota it takes a place of while it is on the SSD. */
+        @Nullable
+        TenantAccount payer;
+        /** Place in the list of the payer's. */
+        private int own;
         /** Place in {@code held}. */
         private int at;
         /** Place among the children of the block before it, while it is on the SSD. */
@@ -51,13 +56,17 @@ final class TierCatalog implements BlockListener {
     /** Pinned blocks that one search for a victim passes over. */
     private static final int PINNED_LOOKS = 64;
 
+    /** A tenant's blocks that are compared when one of them has to go. */
+    private static final int OWN_LOOKS = 64;
+
     /** Bytes of the Java heap that a block takes here, without its tokens: objects, and the cells of three maps. */
-    static final int HEAP_BYTES = 440;
+    static final int HEAP_BYTES = 460;
 
     private final BlockEvents events = new BlockEvents();
     private final Consumer<BlockKey> unwritten;
     private final LongSupplier nanoClock;
     private final Predicate<BlockKey> pinned;
+    private final TenantAccount nobody;
 
     // Guarded by this.
     private final Map<BlockKey, Entry> entries = new HashMap<>();
@@ -67,6 +76,8 @@ final class TierCatalog implements BlockListener {
     private final LinkedHashMap<BlockKey, Entry> cold = new LinkedHashMap<>();
     /** On the SSD and in memory. */
     private final LinkedHashMap<BlockKey, Entry> warm = new LinkedHashMap<>();
+    /** Blocks on the SSD by whose quota they take. */
+    private final Map<TenantAccount, List<Entry>> owns = new HashMap<>();
     /** Blocks on the SSD by the block before them. */
     private final Map<BlockKey, List<Entry>> children = new HashMap<>();
     /** Those of {@code cold} that have none. */
@@ -74,6 +85,7 @@ final class TierCatalog implements BlockListener {
 
     private long lost;
     private volatile long removals;
+    private int ownLooks;
 
     /**
      * @param unwritten told of each block that memory gets and the SSD does not have; must be quick
@@ -81,13 +93,16 @@ final class TierCatalog implements BlockListener {
      * @param worth of blocks; asked under the catalogue's lock
      * @param nanoClock by which {@code worth} counts
      * @param pinned whether a block of memory may not leave the SSD either; asked under the catalogue's lock
+     * @param nobody pays for what an earlier life left
      */
     TierCatalog(
             Consumer<BlockKey> unwritten,
             List<BlockListener> listeners,
             TierLeaves.Worth worth,
             LongSupplier nanoClock,
-            Predicate<BlockKey> pinned) {
+            Predicate<BlockKey> pinned,
+            TenantAccount nobody) {
+        this.nobody = nobody;
         this.pinned = pinned;
         this.unwritten = unwritten;
         this.nanoClock = nanoClock;
@@ -152,32 +167,136 @@ final class TierCatalog implements BlockListener {
      * @return what it said
      */
     boolean written(StoredBlock block, BooleanSupplier stillThere) {
-        synchronized (this) {
-            if (!stillThere.getAsBoolean()) {
-                return false;
-            }
-            Entry entry = entries.get(block.key());
-            if (entry == null) {
-                entry = add(block, HeldIn.SSD);
-            }
-            if (!entry.onSsd) {
-                entry.onSsd = true;
-                if (entry.inMemory) {
-                    moved(entry, HeldIn.DRAM_AND_SSD);
+        return written(block, null, stillThere);
+    }
+
+    /**
+     * The same.
+     *
+     * @param payer has taken a place for it by {@link #takeRoom}, which is given back if it is not needed; null: nobody has
+     */
+    boolean written(StoredBlock block, @Nullable TenantAccount payer, BooleanSupplier stillThere) {
+        boolean used = false;
+        try {
+            synchronized (this) {
+                if (!stillThere.getAsBoolean()) {
+                    return false;
                 }
-                entry.refused = false;
-                entry.wanted = false;
-                entry.lastUseNanos = nanoClock.getAsLong();
-                (entry.inMemory ? warm : cold).put(block.key(), entry);
-                List<Entry> siblings = children.computeIfAbsent(block.parent(), parent -> new ArrayList<>(1));
-                entry.sibling = siblings.size();
-                siblings.add(entry);
-                place(entry);
-                place(entries.get(block.parent()));
+                Entry entry = entries.get(block.key());
+                if (entry == null) {
+                    entry = add(block, HeldIn.SSD);
+                }
+                used = !entry.onSsd;
+                if (used) {
+                    if (payer == null) {
+                        nobody.addSsd();
+                    }
+                    putOnSsd(entry, payer == null ? nobody : payer);
+                }
+            }
+        } finally {
+            if (payer != null && !used) {
+                payer.giveSsd();
             }
         }
         events.drain();
         return true;
+    }
+
+    private void putOnSsd(Entry entry, TenantAccount payer) {
+        StoredBlock block = entry.block;
+        entry.onSsd = true;
+        if (entry.inMemory) {
+            moved(entry, HeldIn.DRAM_AND_SSD);
+        }
+        entry.refused = false;
+        entry.wanted = false;
+        entry.lastUseNanos = nanoClock.getAsLong();
+        entry.payer = payer;
+        List<Entry> own = owns.computeIfAbsent(payer, tenant -> new ArrayList<>());
+        entry.own = own.size();
+        own.add(entry);
+        (entry.inMemory ? warm : cold).put(block.key(), entry);
+        List<Entry> siblings = children.computeIfAbsent(block.parent(), parent -> new ArrayList<>(1));
+        entry.sibling = siblings.size();
+        siblings.add(entry);
+        place(entry);
+        place(entries.get(block.parent()));
+    }
+
+    private void endPayment(Entry entry) {
+        TenantAccount payer = entry.payer;
+        List<Entry> own = payer == null ? null : owns.get(payer);
+        if (payer == null || own == null) {
+            return;
+        }
+        Entry last = own.remove(own.size() - 1);
+        if (last != entry) {
+            own.set(entry.own, last);
+            last.own = entry.own;
+        }
+        if (own.isEmpty()) {
+            owns.remove(payer);
+        }
+        entry.payer = null;
+        payer.giveSsd();
+    }
+
+    /**
+     * Takes a place of {@code payer}'s quota for {@code block}. At its limit the least worthy of its own blocks leaves the SSD.
+     *
+     * @param remove takes one off, under the lock
+     * @return whether {@code payer} has the place; if not, none of its blocks can go, and {@code block} is not to be written
+     */
+    boolean takeRoom(StoredBlock block, TenantAccount payer, Consumer<BlockKey> remove) {
+        boolean taken = payer.takeSsd();
+        while (!taken) {
+            synchronized (this) {
+                Entry victim = leastOf(payer, block.parent());
+                if (victim == null) {
+                    payer.refused.increment();
+                    Entry entry = entries.get(block.key());
+                    if (entry != null) {
+                        entry.refused = true;
+                        entry.wanted = false;
+                    }
+                    return false;
+                }
+                remove.accept(victim.key());
+                forget(victim.key(), victim, RemovalCause.QUOTA);
+            }
+            events.drain();
+            taken = payer.takeSsd();
+        }
+        return true;
+    }
+
+    /** Of some of the payer's blocks that none follows: one that memory does not have before one that it has, and of them the one of least worth. */
+    private @Nullable Entry leastOf(TenantAccount payer, BlockKey parent) {
+        List<Entry> own = owns.getOrDefault(payer, List.of());
+        Entry least = null;
+        double leastWorth = 0;
+        int found = 0;
+        // From the oldest place on, in turn.
+        int from = own.isEmpty() ? 0 : Math.floorMod(ownLooks++, own.size());
+        for (int i = 0; i < own.size() && found < OWN_LOOKS; i++) {
+            Entry entry = own.get((from + i) % own.size());
+            BlockKey key = entry.key();
+            if (!children.containsKey(key) && !key.equals(parent) && !(entry.inMemory && pinned.test(key))) {
+                found++;
+                double worth = leaves.worth(key, entry.lastUseNanos);
+                boolean less = least == null
+                        || !entry.inMemory && least.inMemory
+                        || entry.inMemory == least.inMemory
+                                && (worth < leastWorth
+                                        || worth == leastWorth && entry.lastUseNanos < least.lastUseNanos);
+                if (less) {
+                    least = entry;
+                    leastWorth = worth;
+                }
+            }
+        }
+        return least;
     }
 
     /**
@@ -261,6 +380,7 @@ final class TierCatalog implements BlockListener {
 
     private void forget(BlockKey key, Entry entry, RemovalCause cause) {
         entry.onSsd = false;
+        endPayment(entry);
         cold.remove(key);
         warm.remove(key);
         List<Entry> siblings = children.get(entry.block.parent());
@@ -449,6 +569,12 @@ final class TierCatalog implements BlockListener {
     synchronized boolean onSsd(BlockKey key) {
         Entry entry = entries.get(key);
         return entry != null && entry.onSsd;
+    }
+
+    /** Name of the tenant that stored {@code key}; empty when that is not known. */
+    synchronized String tenant(BlockKey key) {
+        Entry entry = entries.get(key);
+        return entry == null ? "" : entry.block.tenant();
     }
 
     /** Blocks on the SSD. */

@@ -68,10 +68,9 @@ final class TierLoad extends SsdTicket {
      * Turns what was loaded into a block of the pool, if it is the block {@code key}: header, identity and the checksum of each layer are
      * verified again. Only after the outcome LOADED.
      *
-     * @param tenant name of the tenant it is for
      * @param arrived gets what the caller owes a close, and by which the block stays
      */
-    IncomingBlock.Outcome take(BlockKey key, String tenant, List<IncomingBlock> arrived) {
+    IncomingBlock.Outcome take(BlockKey key, List<IncomingBlock> arrived) {
         BlockStore store = pool.store();
         ByteBuffer header = store.header(slot);
         if (BlockDescriptor.problem(header, store.layout) != null
@@ -85,8 +84,7 @@ final class TierLoad extends SsdTicket {
                 key,
                 BlockDescriptor.parent(header),
                 BlockDescriptor.depth(header),
-                BlockDescriptor.tokens(header, store.layout),
-                tenant);
+                BlockDescriptor.tokens(header, store.layout));
         state.set(State.TAKEN);
         pool.handles().move(this, incoming, StoreIncoming.KIND);
         arrived.add(incoming);

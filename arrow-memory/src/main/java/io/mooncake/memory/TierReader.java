@@ -2,7 +2,6 @@
 package io.mooncake.memory;
 
 import io.mooncake.base.Deadline;
-import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.ssd.SsdOutcome;
 import io.mooncake.memory.ssd.SsdStore;
 import java.util.ArrayDeque;
@@ -47,11 +46,12 @@ final class TierReader {
     MissReason read(List<BlockKey> wanted, String tenant, Deadline deadline, List<IncomingBlock> arrived) {
         ArrayDeque<Flight> flying = new ArrayDeque<>(WINDOW);
         MissReason noMore = MissReason.NONE;
+        TenantAccount account = pool.store().accounts.of(tenant);
         int next = 0;
         try {
             while (true) {
                 while (noMore == MissReason.NONE && next < wanted.size() && flying.size() < WINDOW) {
-                    Flight flight = begin(wanted.get(next), deadline);
+                    Flight flight = begin(wanted.get(next), account, deadline);
                     if (flight == null) {
                         noMore = MissReason.NO_MEMORY;
                     } else {
@@ -63,7 +63,7 @@ final class TierReader {
                 if (first == null) {
                     return noMore;
                 }
-                MissReason reason = end(first, tenant, deadline, arrived);
+                MissReason reason = end(first, deadline, arrived);
                 if (reason != MissReason.NONE) {
                     return reason;
                 }
@@ -73,12 +73,15 @@ final class TierReader {
         }
     }
 
-    private @Nullable Flight begin(BlockKey key, Deadline deadline) {
+    private @Nullable Flight begin(BlockKey key, TenantAccount account, Deadline deadline) {
         pool.handles().enter(); // evicting reads headers
         TierLoad load;
         try {
-            int slot = pool.store().allocate();
-            if (slot == BlockSlab.NONE) {
+            // Whoever stored it pays for it, also when a peer wants it.
+            String owner = catalog.tenant(key);
+            int slot = pool.store()
+                    .allocate(owner.isEmpty() ? account : pool.store().accounts.of(owner));
+            if (slot < 0) {
                 return null;
             }
             try {
@@ -95,14 +98,14 @@ final class TierReader {
         return flight;
     }
 
-    private MissReason end(Flight flight, String tenant, Deadline deadline, List<IncomingBlock> arrived) {
+    private MissReason end(Flight flight, Deadline deadline, List<IncomingBlock> arrived) {
         SsdOutcome outcome = flight.load.await(deadline);
         if (outcome != SsdOutcome.LOADED) {
             flight.load.giveUp();
             return reason(outcome, flight.key);
         }
         MissReason reason =
-                switch (flight.load.take(flight.key, tenant, arrived)) {
+                switch (flight.load.take(flight.key, arrived)) {
                     case STORED, KEPT_EXISTING -> MissReason.NONE;
                     case WRONG_IDENTITY -> MissReason.IDENTITY;
                     case WRONG_CHECKSUM -> MissReason.CHECKSUM;

@@ -217,6 +217,10 @@ final class TierWriter {
         if (!admission.test(block) || ssd.taken() > mostTaken(ssd.slotsNow()) && !catalog.admits(block)) {
             return true;
         }
+        TenantAccount payer = pool.store().accounts.of(block.tenant());
+        if (!catalog.takeRoom(block, payer, this::takeOff)) {
+            return true;
+        }
         makeRoom(ssd.slots());
         SsdOutcome outcome = put(block.key(), slot, ticket);
         for (int i = 1; i < ROOM_TRIES && outcome == SsdOutcome.FULL; i++) {
@@ -230,14 +234,20 @@ final class TierWriter {
             written.add(stored ? 1 : 0);
             backlog.succeeded();
             BlockSlab slab = pool.store().slab;
-            if (!catalog.written(block, () -> slab.isSealed(slot) && ssd.contains(block.key()))) {
+            if (!catalog.written(block, payer, () -> slab.isSealed(slot) && ssd.contains(block.key()))) {
                 writtenInVain(block.key(), slab.isSealed(slot));
             }
             return true;
         }
+        payer.giveSsd();
         // Before the block is let go, so that it leaves the backlog with memory's copy.
         backlog.failed(block.key());
         return false;
+    }
+
+    private void takeOff(BlockKey key) {
+        ssd.remove(key);
+        evicted.increment();
     }
 
     /** A commit that failed has taken the record out by now, or the block was removed while it was written. */

@@ -23,7 +23,12 @@ final class TierCatalogTest {
     private final List<BlockKey> offered = new ArrayList<>();
     private final Set<BlockKey> pinned = new HashSet<>();
     private final TierCatalog catalog = new TierCatalog(
-            offered::add, List.of(), (key, lastUse) -> worths.getOrDefault(key, 0.0), () -> ++now, pinned::contains);
+            offered::add,
+            List.of(),
+            (key, lastUse) -> worths.getOrDefault(key, 0.0),
+            () -> ++now,
+            pinned::contains,
+            new TenantAccount(""));
 
     private static StoredBlock block(long number, BlockKey parent, int depth) {
         return new StoredBlock(new BlockKey(number, 1, 2, 3), parent, depth, new int[0], number, "");

@@ -50,7 +50,8 @@ final class TierHeapTest {
     void heapBytes_tier_isWhatItsCatalogueTakes() {
         int blocks = 100_000;
         SplittableRandom random = new SplittableRandom(1);
-        TierCatalog catalog = new TierCatalog(key -> {}, List.of(), (key, lastUse) -> 0, () -> 0, key -> false);
+        TierCatalog catalog = new TierCatalog(
+                key -> {}, List.of(), (key, lastUse) -> 0, () -> 0, key -> false, new TenantAccount(""));
         long before = usedBytes();
         for (int i = 0; i < blocks; i++) {
             BlockKey key = key(i);

@@ -29,7 +29,7 @@ final class TierTraceTest {
             this.places = places;
             selective = byWorth;
             TierLeaves.Worth worth = byWorth ? pool.store()::worth : (key, lastUse) -> 0;
-            catalog = new TierCatalog(this::write, List.of(), worth, clock::get, key -> false);
+            catalog = new TierCatalog(this::write, List.of(), worth, clock::get, key -> false, new TenantAccount(""));
             pool.addListener(this);
             pool.addListener(catalog);
         }
