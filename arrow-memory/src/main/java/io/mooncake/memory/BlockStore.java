@@ -51,6 +51,9 @@ final class BlockStore {
     /** Whether a block may be refused by the policy; not where another tier has room for what this one would refuse. */
     private volatile boolean selective = true;
 
+    /** Whether a tenant has more than it may, since some of that was held when its limit was set. */
+    private volatile boolean trimDue;
+
     private final boolean checkFound;
     final ReentrantLock change = new ReentrantLock();
     private final AtomicIntegerArray pins;
@@ -110,7 +113,10 @@ final class BlockStore {
     void release(int slot) {
         switch (slab.states().release(slot)) {
             case HELD -> {}
-            case IDLE -> policy.released(slot);
+            case IDLE -> {
+                policy.released(slot);
+                trimIfDue();
+            }
             // It was removed while this reader held it.
             case DRAINED -> abandon(slot);
         }
@@ -214,17 +220,35 @@ final class BlockStore {
 
     /** From now on {@code tenant} may have no more than {@code quota}: what can go of what it has above that goes at once. */
     void limit(String tenant, TenantQuota quota) {
-        TenantAccount account = accounts.limit(tenant, quota);
+        accounts.limit(tenant, quota);
+        trim();
+    }
+
+    void trimIfDue() {
+        if (trimDue) {
+            trim();
+        }
+    }
+
+    /** Takes from tenants that have more than they may what nobody holds; what is held goes when it is released. */
+    void trim() {
         change.lock();
         try {
-            int slot = BlockSlab.NONE;
-            while (account.isOverDram() && (slot = evictOwn(account)) != BlockSlab.NONE) {
-                abandon(slot);
-            }
+            // First: who releases a block after it was looked at here must see it.
+            trimDue = true;
+            trimDue = !accounts.forEachOver(account -> {
+                int slot = evictOwn(account);
+                if (slot != BlockSlab.NONE) {
+                    abandon(slot);
+                }
+                return slot != BlockSlab.NONE;
+            });
         } finally {
             change.unlock();
         }
-        events.drain();
+        if (!change.isHeldByCurrentThread()) {
+            events.drain();
+        }
     }
 
     /** Tells the policy of a request. While nothing is stored nobody else hears them, and the next who stores should not have to hear all. */

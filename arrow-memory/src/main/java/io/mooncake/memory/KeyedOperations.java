@@ -41,6 +41,12 @@ final class KeyedOperations {
     }
 
     BlockOutcome pinSoft(BlockKey key, @Nullable Duration time) {
+        BlockOutcome outcome = setSoftPin(key, time);
+        store.events.drain(); // a release may take what a tenant has too much of
+        return outcome;
+    }
+
+    private BlockOutcome setSoftPin(BlockKey key, @Nullable Duration time) {
         if (time == null || time.isNegative() || time.isZero() || time.compareTo(LONGEST_SOFT_PIN) > 0) {
             throw MooncakeException.invalid("pin time", time, "above 0, at most " + LONGEST_SOFT_PIN);
         }
@@ -59,6 +65,14 @@ final class KeyedOperations {
     }
 
     BlockOutcome unpin(BlockKey key) {
+        BlockOutcome outcome = takePinsOff(key);
+        if (outcome == BlockOutcome.DONE) {
+            store.trimIfDue();
+        }
+        return outcome;
+    }
+
+    private BlockOutcome takePinsOff(BlockKey key) {
         store.change.lock();
         try {
             int slot = find(key);

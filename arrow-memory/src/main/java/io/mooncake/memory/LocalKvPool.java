@@ -401,7 +401,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     /**
      * Limits what {@code tenant} may have of this pool and of the SSD below it. At its limit the least worthy of its own blocks gives way to a new one,
      * and where none can go the new one is refused; never another tenant's block goes for it. What it has above a new limit goes at once, as far as
-     * nobody holds it, the rest when it stores next. Without memory for all, tenants below their limits still compete by the pool's policy.
+     * nobody holds it, the rest when it is released; on the SSD, when it is written to next. Without memory for all, tenants below their limits still compete by the pool's policy.
      */
     public void limit(Tenant tenant, TenantQuota quota) {
         handles.enter(); // evicting reads headers

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntPredicate;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -46,10 +47,23 @@ final class TenantAccounts {
         return byName.values().stream().map(account -> account.use(placeBytes)).toList();
     }
 
-    TenantAccount limit(String tenant, TenantQuota quota) {
-        TenantAccount account = of(tenant);
-        account.limit(quota, placeBytes);
-        return account;
+    void limit(String tenant, TenantQuota quota) {
+        of(tenant).limit(quota, placeBytes);
+    }
+
+    /**
+     * Shrinks those that have more memory than they may.
+     *
+     * @param shrink by one block; false when it can't
+     * @return whether none has more now
+     */
+    boolean forEachOver(Predicate<TenantAccount> shrink) {
+        boolean none = true;
+        for (TenantAccount account : byName.values()) {
+            while (account.isOverDram() && shrink.test(account)) {}
+            none &= !account.isOverDram();
+        }
+        return none;
     }
 
     // ------------------------------------------------------------------------------------------------------- slots
