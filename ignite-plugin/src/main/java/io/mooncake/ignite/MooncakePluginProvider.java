@@ -231,6 +231,12 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Off the heap, for the last events of this node's pools, from which others repair what they missed; 16MiB by default. */
+    public MooncakePluginProvider setFeedRing(@Nullable String feedRing) {
+        options.feedRing = feedRing;
+        return this;
+    }
+
     /**
      * Checks all that the start of a node checks, without starting anything: for launchers that refuse early.
      *

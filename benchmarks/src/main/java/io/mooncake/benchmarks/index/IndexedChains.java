@@ -2,6 +2,7 @@
 package io.mooncake.benchmarks.index;
 
 import io.mooncake.ignite.feed.BlockEvent;
+import io.mooncake.ignite.feed.EventCursor;
 import io.mooncake.ignite.feed.HolderSink;
 import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.memory.BlockKey;
@@ -28,7 +29,7 @@ final class IndexedChains {
     private static final int KEPT = 256;
     private static final BlockKey ROOT = new BlockKey(0, 0, 0, 0);
     private static final int[] NO_TOKENS = {};
-    private static final KvIdentity IDENTITY = new KvIdentity(
+    static final KvIdentity IDENTITY = new KvIdentity(
             "1".repeat(64),
             "2".repeat(64),
             "",
@@ -93,9 +94,11 @@ final class IndexedChains {
     }
 
     private static void store(HolderSink.Copy copy, BlockKey[] keys) {
+        EventCursor cursor = new EventCursor();
         for (int i = 0; i < keys.length; i++) {
             BlockKey parent = i == 0 ? ROOT : keys[i - 1];
-            copy.apply(BlockEvent.stored(keys[i], parent, i, NO_TOKENS));
+            cursor.set(BlockEvent.stored(keys[i], parent, i, NO_TOKENS));
+            copy.apply(cursor);
         }
     }
 }

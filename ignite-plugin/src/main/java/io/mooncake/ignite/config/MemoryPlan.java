@@ -33,9 +33,10 @@ public record MemoryPlan(OwnParts own, Map<String, Long> parts, long availableBy
      * @param dramBytes blocks
      * @param ssdHeapBytes of the Java heap that the blocks on the SSD take, 0 for none; they are in -Xmx already, and shown
      * @param indexBytes who holds what
+     * @param feedBytes last events of this node's pools
      * @param extensionBytes off the heap, by the extensions
      */
-    public record OwnParts(long dramBytes, long ssdHeapBytes, long indexBytes, long extensionBytes) {}
+    public record OwnParts(long dramBytes, long ssdHeapBytes, long indexBytes, long feedBytes, long extensionBytes) {}
 
     /** The plan of a node as it is configured. */
     public static MemoryPlan of(IgniteConfiguration config, OwnParts own) {
@@ -56,6 +57,9 @@ public record MemoryPlan(OwnParts own, Map<String, Long> parts, long availableBy
         parts.put("dram of this plugin", own.dramBytes());
         if (own.indexBytes() > 0) {
             parts.put("index of other nodes' blocks", own.indexBytes());
+        }
+        if (own.feedBytes() > 0) {
+            parts.put("feed of this node's blocks", own.feedBytes());
         }
         if (own.extensionBytes() > 0) {
             parts.put("extensions", own.extensionBytes());

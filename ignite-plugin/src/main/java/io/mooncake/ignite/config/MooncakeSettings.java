@@ -32,6 +32,7 @@ import org.jspecify.annotations.Nullable;
  * @param drainOnStop how long a stopping node gives its blocks to others; zero: not at all
  * @param warmUpShare share of the pools that a starting node fills from its peers
  * @param indexEntries most blocks of other nodes that this node knows of, in each pool
+ * @param feedRingBytes off the heap, for the last events of this node's pools
  * @param memoryPlan what the node may use at most
  */
 public record MooncakeSettings(
@@ -54,6 +55,7 @@ public record MooncakeSettings(
         Duration drainOnStop,
         double warmUpShare,
         int indexEntries,
+        long feedRingBytes,
         MemoryPlan memoryPlan) {
     public MooncakeSettings {
         pools = List.copyOf(pools);

@@ -29,4 +29,5 @@ public final class PluginOptions extends EngineOptions {
     public long drainOnStopTimeoutMillis = 5_000;
     public double warmUpShare;
     public int indexEntries = PoolIndex.DEFAULT_ENTRIES;
+    public @Nullable String feedRing = "16MiB";
 }

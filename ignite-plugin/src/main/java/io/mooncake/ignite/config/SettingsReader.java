@@ -32,6 +32,8 @@ import org.jspecify.annotations.Nullable;
 public final class SettingsReader {
     private static final int MIN_SECRET = 16;
     private static final int MAX_SECRET = 256;
+    private static final long MIN_FEED_RING = 2L << 20;
+    private static final long MAX_FEED_RING = 16L << 30;
     private static final long MAX_LEASE_MILLIS = 60_000;
     private static final EngineOptionsReader.Names NAMES =
             new EngineOptionsReader.Names("", "host", "portFrom", "portTo");
@@ -82,7 +84,8 @@ public final class SettingsReader {
             refuse("warmUpShare", options.warmUpShare, "0..0.9");
         }
         range("indexEntries", options.indexEntries, 1_024, PoolIndex.MAX_ENTRIES);
-        MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools.size(), extensions);
+        long feedRing = feedRing();
+        MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools.size(), feedRing, extensions);
         Path directory = sharedMemoryDirectory();
         if (!wrong.isEmpty()) {
             throw new MooncakeException(
@@ -112,6 +115,7 @@ public final class SettingsReader {
                 Duration.ofMillis(options.drainOnStopTimeoutMillis),
                 options.warmUpShare,
                 options.indexEntries,
+                feedRing,
                 plan);
     }
 
@@ -336,6 +340,19 @@ public final class SettingsReader {
         return bytes;
     }
 
+    private long feedRing() {
+        try {
+            long bytes = ByteSize.parse("feedRing", String.valueOf(options.feedRing));
+            if (bytes < MIN_FEED_RING || bytes > MAX_FEED_RING) {
+                refuse("feedRing", String.valueOf(options.feedRing), "2MiB..16GiB");
+            }
+            return bytes;
+        } catch (MooncakeException e) {
+            wrong.add(String.valueOf(e.getMessage()));
+            return MIN_FEED_RING;
+        }
+    }
+
     private String evictionPolicy() {
         String named = options.evictionPolicy;
         if (named == null || !Policies.names().contains(named)) {
@@ -345,14 +362,15 @@ public final class SettingsReader {
         return named;
     }
 
-    private MemoryPlan plan(long dram, long ssdHeap, int pools, List<NodeExtension> extensions) {
+    private MemoryPlan plan(long dram, long ssdHeap, int pools, long feedRing, List<NodeExtension> extensions) {
         long demand = 0;
         for (NodeExtension extension : extensions) {
             demand += Math.max(0, extension.offHeapBytes());
         }
         // A node without pools looks for the blocks of others all the same.
         long index = Math.max(1, pools) * PoolIndex.bytes(Math.max(1, options.indexEntries));
-        MemoryPlan plan = MemoryPlan.of(ignite, new MemoryPlan.OwnParts(dram, ssdHeap, index, demand), machineBytes);
+        MemoryPlan plan = MemoryPlan.of(
+                ignite, new MemoryPlan.OwnParts(dram, ssdHeap, index, pools == 0 ? 0 : feedRing, demand), machineBytes);
         if (!plan.fits() && dram <= machineBytes) {
             refuse(
                     "memory plan",

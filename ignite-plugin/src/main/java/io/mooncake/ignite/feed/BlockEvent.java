@@ -17,7 +17,7 @@ import java.util.Arrays;
  * @param cause why it was removed; UNKNOWN otherwise
  */
 public record BlockEvent(
-        Kind kind, BlockKey key, BlockKey parentKey, int depth, int[] tokens, BlockPlace place, RemovalCause cause) {
+        Kind kind, BlockKey key, BlockKey parentKey, int depth, int[] tokens, BlockPlace place, RemovalCode cause) {
     private static final BlockKey NO_KEY = new BlockKey(0, 0, 0, 0);
     private static final int[] NO_TOKENS = {};
 
@@ -59,16 +59,16 @@ public record BlockEvent(
 
     /** A block at {@code place}. */
     public static BlockEvent stored(BlockKey key, BlockKey parentKey, int depth, int[] tokens, BlockPlace place) {
-        return new BlockEvent(Kind.STORED, key, parentKey, depth, tokens, place, RemovalCause.UNKNOWN);
+        return new BlockEvent(Kind.STORED, key, parentKey, depth, tokens, place, RemovalCode.UNKNOWN);
     }
 
     /** A block that was stored before is at {@code place} now. */
     public static BlockEvent placed(BlockKey key, BlockPlace place) {
-        return new BlockEvent(Kind.PLACED, key, NO_KEY, 0, NO_TOKENS, place, RemovalCause.UNKNOWN);
+        return new BlockEvent(Kind.PLACED, key, NO_KEY, 0, NO_TOKENS, place, RemovalCode.UNKNOWN);
     }
 
     /** The removal of {@code key}. */
-    public static BlockEvent removed(BlockKey key, RemovalCause cause) {
+    public static BlockEvent removed(BlockKey key, RemovalCode cause) {
         return new BlockEvent(Kind.REMOVED, key, NO_KEY, 0, NO_TOKENS, BlockPlace.MEMORY, cause);
     }
 

@@ -35,10 +35,10 @@ import java.util.UUID;
  *
  * <p>Events frames carry the events {@code first .. first + events - 1}; without events they are a heartbeat and {@code first} is the
  * sequence that the next event will get. A snapshot page lists blocks held, in order of their last store; {@code first} is the sequence
- * from which events must be applied on top. A reader of version 1 refuses other versions; members agree on one when they join.
+ * from which events must be applied on top. A reader of version 1 refuses other versions; of two members both know which both speak by what they tell when they join.
  */
 public final class FeedFrameDescriptor {
-    /** The only version so far. */
+    /** The version of this class; {@link FeedFrameV2Descriptor} is the next. */
     public static final int VERSION = 1;
 
     /** Bytes of a frame with one-letter pool name and no events, less the name. */
@@ -47,9 +47,6 @@ public final class FeedFrameDescriptor {
     static final int QUERY_HEADER_BYTES = 40;
     static final int EVENT_HEADER_BYTES = 73;
     static final int MAX_TOKENS = 1 << 16;
-
-    /** Pages and repairs stay below this, well under the control plane's limit. */
-    static final int MAX_FRAME_BYTES = 1 << 20;
 
     private static final int FRAME_MAGIC = 0x4D4B4631;
     private static final int QUERY_MAGIC = 0x4D4B5131;
@@ -67,6 +64,10 @@ public final class FeedFrameDescriptor {
 
         FrameKind(int code) {
             this.code = code;
+        }
+
+        int code() {
+            return code;
         }
     }
 
@@ -92,8 +93,7 @@ public final class FeedFrameDescriptor {
     /** A query as values. */
     record Query(QueryKind kind, UUID incarnation, String pool, long from, long to) {}
 
-    /** Bytes of {@code event} on the wire. */
-    static int bytes(BlockEvent event) {
+    private static int bytes(BlockEvent event) {
         return EVENT_HEADER_BYTES + 4 * event.tokens().length;
     }
 
@@ -104,7 +104,7 @@ public final class FeedFrameDescriptor {
             length += bytes(event);
         }
         ByteBuffer out = ByteBuffer.allocate(length);
-        putHeader(out, FRAME_MAGIC, frame.kind().code, name, frame.incarnation());
+        putHeader(out, FRAME_MAGIC, VERSION, frame.kind().code, name, frame.incarnation());
         out.putLong(frame.first())
                 .putLong(frame.nextCursor())
                 .putInt(frame.events().size())
@@ -122,14 +122,18 @@ public final class FeedFrameDescriptor {
     }
 
     static byte[] encode(Query query) {
+        return encode(query, QUERY_MAGIC, VERSION);
+    }
+
+    static byte[] encode(Query query, int magic, int version) {
         byte[] name = query.pool().getBytes(StandardCharsets.UTF_8);
         ByteBuffer out = ByteBuffer.allocate(QUERY_HEADER_BYTES + name.length);
-        putHeader(out, QUERY_MAGIC, query.kind().code, name, query.incarnation());
+        putHeader(out, magic, version, query.kind().code, name, query.incarnation());
         return out.putLong(query.from()).putLong(query.to()).put(name).array();
     }
 
-    private static void putHeader(ByteBuffer out, int magic, int kind, byte[] name, UUID incarnation) {
-        out.putInt(magic).put((byte) VERSION).put((byte) kind).putShort((short) name.length);
+    private static void putHeader(ByteBuffer out, int magic, int version, int kind, byte[] name, UUID incarnation) {
+        out.putInt(magic).put((byte) version).put((byte) kind).putShort((short) name.length);
         out.putLong(incarnation.getMostSignificantBits()).putLong(incarnation.getLeastSignificantBits());
     }
 
@@ -137,7 +141,7 @@ public final class FeedFrameDescriptor {
     static Frame decodeFrame(byte[] bytes) {
         try {
             ByteBuffer in = ByteBuffer.wrap(bytes);
-            int code = readKind(in, FRAME_MAGIC);
+            int code = readKind(in, FRAME_MAGIC, VERSION);
             FrameKind kind = frameKind(code);
             int nameLength = readNameLength(in);
             UUID incarnation = new UUID(in.getLong(), in.getLong());
@@ -161,9 +165,13 @@ public final class FeedFrameDescriptor {
 
     /** @throws MooncakeException CORRUPT when it is no query of this version */
     static Query decodeQuery(byte[] bytes) {
+        return decodeQuery(bytes, QUERY_MAGIC, VERSION);
+    }
+
+    static Query decodeQuery(byte[] bytes, int magic, int expectedVersion) {
         try {
             ByteBuffer in = ByteBuffer.wrap(bytes);
-            int code = readKind(in, QUERY_MAGIC);
+            int code = readKind(in, magic, expectedVersion);
             QueryKind kind =
                     switch (code) {
                         case 1 -> QueryKind.REPAIR;
@@ -182,7 +190,7 @@ public final class FeedFrameDescriptor {
         }
     }
 
-    private static FrameKind frameKind(int code) {
+    static FrameKind frameKind(int code) {
         return switch (code) {
             case 1 -> FrameKind.EVENTS;
             case 2 -> FrameKind.SNAPSHOT;
@@ -215,7 +223,7 @@ public final class FeedFrameDescriptor {
                 depth,
                 tokens,
                 BlockPlace.MEMORY,
-                RemovalCause.UNKNOWN);
+                RemovalCode.UNKNOWN);
     }
 
     private static void putKey(ByteBuffer out, BlockKey key) {
@@ -226,14 +234,14 @@ public final class FeedFrameDescriptor {
         return new BlockKey(in.getLong(), in.getLong(), in.getLong(), in.getLong());
     }
 
-    private static int readKind(ByteBuffer in, int magic) {
+    private static int readKind(ByteBuffer in, int magic, int expectedVersion) {
         int found = in.getInt();
         if (found != magic) {
             throw corrupt("magic: " + Integer.toHexString(found) + " (expected: " + Integer.toHexString(magic) + ")");
         }
         int version = in.get();
-        if (version != VERSION) {
-            throw corrupt("version: " + version + " (expected: " + VERSION + ")");
+        if (version != expectedVersion) {
+            throw corrupt("version: " + version + " (expected: " + expectedVersion + ")");
         }
         return in.get();
     }

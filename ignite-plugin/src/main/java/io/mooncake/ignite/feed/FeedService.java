@@ -4,6 +4,8 @@ package io.mooncake.ignite.feed;
 import io.mooncake.base.Deadline;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.BlockListener;
+import io.mooncake.memory.HeldIn;
+import io.mooncake.memory.RemovalCause;
 import io.mooncake.memory.StoredBlock;
 import io.mooncake.transfer.ControlPlane;
 import io.mooncake.transfer.PeerAddress;
@@ -15,12 +17,11 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,8 +34,15 @@ import org.slf4j.LoggerFactory;
  */
 public final class FeedService implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(FeedService.class);
+    /** The service, and the topic of version 1. */
     private static final String NAME = "mooncake.feed";
-    private static final long FLUSH_MILLIS = 5;
+
+    private static final String TOPIC_V2 = "mooncake.feed2";
+    /** The newest version of the feed. */
+    public static final int MAX_VERSION = FeedFrameV2Descriptor.VERSION;
+    /** How long the first event waits for others. */
+    private static final Duration FLUSH = Duration.ofMillis(1);
+
     private static final long SILENT_SECONDS = 8;
     private static final Duration REQUEST_TIMEOUT = Duration.ofSeconds(2);
 
@@ -42,21 +50,25 @@ public final class FeedService implements AutoCloseable {
     private final boolean announces;
     private final OwnerFeed owner;
     private final LongSupplier nanoClock;
-    private final long heartbeatMillis;
-    private final ScheduledExecutorService thread;
+    private final Duration heartbeat;
+    private final FeedThread thread;
     private final List<BlockEventListener> listeners = new CopyOnWriteArrayList<>();
     private final Map<UUID, Following> following = new ConcurrentHashMap<>();
     private final AtomicBoolean flushDue = new AtomicBoolean();
+    private final AtomicLong silences = new AtomicLong();
+    private volatile Supplier<OwnerState> state = () -> OwnerState.UNKNOWN;
 
     /** One owner that is followed. The warning flag is written by the feed's thread alone. */
     private static final class Following {
         private final PeerAddress address;
+        private final int version;
         private final OwnerFollower follower;
         private ControlPlane.@Nullable Subscription subscription;
         private boolean warned;
 
-        Following(PeerAddress address, OwnerFollower follower) {
+        Following(PeerAddress address, int version, OwnerFollower follower) {
             this.address = address;
+            this.version = version;
             this.follower = follower;
         }
     }
@@ -64,28 +76,27 @@ public final class FeedService implements AutoCloseable {
     /**
      * @param control the engine's messages
      * @param incarnation the engine's life
-     * @param node name for threads and messages
      * @param pools this node's pools
      * @param announces whether others may hear of them
+     * @param ringBytes off the heap, for the last events
+     * @param nanoClock monotonic time
+     * @param thread to work on; closed with this service
      */
     public FeedService(
             ControlPlane control,
             UUID incarnation,
-            String node,
             Collection<String> pools,
             boolean announces,
             Duration heartbeat,
-            LongSupplier nanoClock) {
+            long ringBytes,
+            LongSupplier nanoClock,
+            FeedThread thread) {
         this.control = control;
         this.announces = announces;
         this.nanoClock = nanoClock;
-        this.heartbeatMillis = heartbeat.toMillis();
-        this.owner = new OwnerFeed(incarnation, pools, this::publish, this::tell);
-        this.thread = Executors.newSingleThreadScheduledExecutor(work -> {
-            Thread made = new Thread(work, "mooncake-feed-" + node);
-            made.setDaemon(true);
-            return made;
-        });
+        this.heartbeat = heartbeat;
+        this.owner = new OwnerFeed(incarnation, pools, new Own(), ringBytes);
+        this.thread = thread;
     }
 
     /** Begins to answer, to publish and to watch. */
@@ -93,8 +104,7 @@ public final class FeedService implements AutoCloseable {
         if (announces) {
             control.handle(NAME, (from, query) -> owner.answer(query));
         }
-        thread.scheduleWithFixedDelay(guarded(this::flush), FLUSH_MILLIS, FLUSH_MILLIS, TimeUnit.MILLISECONDS);
-        thread.scheduleWithFixedDelay(guarded(this::beat), heartbeatMillis, heartbeatMillis, TimeUnit.MILLISECONDS);
+        thread.every(heartbeat, this::beat);
     }
 
     /** What the local pool {@code pool} must tell. */
@@ -102,13 +112,33 @@ public final class FeedService implements AutoCloseable {
         return new BlockListener() {
             @Override
             public void onStored(StoredBlock block) {
-                append(pool, BlockEvent.stored(block.key(), block.parent(), block.depth(), block.tokens()));
+                onStored(block, HeldIn.DRAM);
             }
 
             @Override
-            public void onRemoved(BlockKey key, long generation) {
-                append(pool, BlockEvent.removed(key, RemovalCause.UNKNOWN));
+            public void onStored(StoredBlock block, HeldIn where) {
+                append(
+                        pool,
+                        BlockEvent.stored(block.key(), block.parent(), block.depth(), block.tokens(), place(where)));
             }
+
+            @Override
+            public void onTierChanged(BlockKey key, long generation, HeldIn where) {
+                append(pool, BlockEvent.placed(key, place(where)));
+            }
+
+            @Override
+            public void onRemoved(BlockKey key, long generation, RemovalCause cause) {
+                append(pool, BlockEvent.removed(key, RemovalCode.of(cause)));
+            }
+        };
+    }
+
+    private static BlockPlace place(HeldIn where) {
+        return switch (where) {
+            case DRAM -> BlockPlace.MEMORY;
+            case DRAM_AND_SSD -> BlockPlace.BOTH;
+            case SSD -> BlockPlace.SSD;
         };
     }
 
@@ -117,28 +147,43 @@ public final class FeedService implements AutoCloseable {
         listeners.add(listener);
     }
 
-    /** Follows a node until {@link #unfollow}. Returns at once. */
-    public void follow(UUID nodeId, PeerAddress address, Map<String, HolderSink> sinks) {
-        execute(() -> {
+    /** What heartbeats tell of this node; asked on the feed's thread. */
+    public void tellState(Supplier<OwnerState> asked) {
+        state = asked;
+    }
+
+    /** Whether nodes are there that follow in version 1 alone: what this node has to say is told in it, too, then. */
+    public void publishOld(boolean wanted) {
+        owner.publishOld(wanted);
+    }
+
+    /**
+     * Follows a node until {@link #unfollow}. Returns at once.
+     *
+     * @param version of the feed that both speak, 1..{@link #MAX_VERSION}
+     */
+    public void follow(UUID nodeId, PeerAddress address, int version, Map<String, HolderSink> sinks) {
+        thread.execute(() -> {
             OwnerFollower follower = new OwnerFollower(
                     address.incarnation(),
+                    version,
                     sinks,
                     query -> control.request(address, NAME, query, Deadline.of(REQUEST_TIMEOUT)),
                     nanoClock,
-                    TimeUnit.MILLISECONDS.toNanos(3 * heartbeatMillis));
-            Following entry = new Following(address, follower);
+                    3 * heartbeat.toNanos());
+            Following entry = new Following(address, version, follower);
             Following before = following.put(nodeId, entry);
             if (before != null) {
                 end(before);
             }
-            entry.subscription = control.subscribe(address, NAME, follower::onFrame);
+            entry.subscription = control.subscribe(address, topic(version), follower::onFrame);
             follower.start();
         });
     }
 
     /** Ends following; what the node announced is void. Returns at once. */
     public void unfollow(UUID nodeId) {
-        execute(() -> {
+        thread.execute(() -> {
             Following entry = following.remove(nodeId);
             if (entry != null) {
                 end(entry);
@@ -164,7 +209,9 @@ public final class FeedService implements AutoCloseable {
                 silent(entry),
                 follower.repairs(),
                 follower.snapshots(),
-                follower.badFrames()));
+                follower.badFrames(),
+                entry.version,
+                follower.state()));
     }
 
     /** Whether everything that the followed nodes are known to have said is in the index. */
@@ -175,6 +222,11 @@ public final class FeedService implements AutoCloseable {
     /** Followed nodes of which nothing was heard for some seconds. */
     public long silent() {
         return following.values().stream().filter(FeedService::silent).count();
+    }
+
+    /** Times that a followed node was found silent, each of which was logged. */
+    public long silences() {
+        return silences.get();
     }
 
     /** Gaps that were repaired by request. */
@@ -200,21 +252,19 @@ public final class FeedService implements AutoCloseable {
 
     @Override
     public void close() {
-        thread.shutdownNow();
-        try {
-            if (!thread.awaitTermination(5, TimeUnit.SECONDS)) {
-                LOG.warn("The feed's thread did not end within 5 s");
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        thread.close();
         following.values().forEach(FeedService::end);
         following.clear();
     }
 
     private void append(String pool, BlockEvent event) {
-        if (owner.append(pool, event) && flushDue.compareAndSet(false, true)) {
-            execute(this::flush);
+        long waiting = owner.append(pool, event);
+        if (waiting >= OwnerFeed.BATCH_EVENTS) {
+            if (flushDue.compareAndSet(false, true)) {
+                thread.execute(this::flush);
+            }
+        } else if (waiting == 1) {
+            thread.after(FLUSH, this::flush);
         }
     }
 
@@ -223,30 +273,44 @@ public final class FeedService implements AutoCloseable {
         owner.flush();
     }
 
-    private void publish(byte[] frame) {
-        if (announces) {
-            control.publish(NAME, frame);
-        }
+    private static String topic(int version) {
+        return version == FeedFrameDescriptor.VERSION ? NAME : TOPIC_V2;
     }
 
-    private void tell(String pool, List<BlockEvent> events) {
-        for (BlockEventListener listener : listeners) {
-            try {
-                listener.onBlocks(pool, events);
-            } catch (RuntimeException e) {
-                LOG.warn("A listener of block events failed", e);
+    /** What the owner's side says. */
+    private final class Own implements OwnerFeed.Publisher {
+        @Override
+        public void publish(int version, byte[] frame) {
+            if (announces) {
+                control.publish(topic(version), frame);
+            }
+        }
+
+        @Override
+        public void onFlushed(String pool, Supplier<List<BlockEvent>> events) {
+            if (listeners.isEmpty()) {
+                return;
+            }
+            List<BlockEvent> told = events.get();
+            for (BlockEventListener listener : listeners) {
+                try {
+                    listener.onBlocks(pool, told);
+                } catch (RuntimeException e) {
+                    LOG.warn("A listener of block events failed", e);
+                }
             }
         }
     }
 
     private void beat() {
         if (announces) {
-            owner.heartbeat();
+            owner.heartbeat(state.get());
         }
         for (Following entry : following.values()) {
             entry.follower.tick();
             boolean silent = silent(entry);
             if (silent && !entry.warned) {
+                silences.incrementAndGet();
                 LOG.warn(
                         "Nothing was heard from {} for {} s although it is in the topology: its blocks may be missed",
                         entry.address.encode(),
@@ -265,26 +329,5 @@ public final class FeedService implements AutoCloseable {
         if (entry.subscription != null) {
             entry.subscription.close();
         }
-    }
-
-    private void execute(Runnable work) {
-        try {
-            thread.execute(guarded(work));
-        } catch (RejectedExecutionException e) {
-            LOG.debug("The feed is closed", e);
-        }
-    }
-
-    /** One failure must not end a repeated task. */
-    private Runnable guarded(Runnable work) {
-        return () -> {
-            try {
-                work.run();
-            } catch (RuntimeException e) {
-                if (!thread.isShutdown()) {
-                    LOG.warn("The feed goes on after a failure", e);
-                }
-            }
-        };
     }
 }

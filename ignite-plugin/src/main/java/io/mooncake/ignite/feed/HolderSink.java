@@ -11,8 +11,8 @@ public interface HolderSink {
 
     /** One copy. Safe for all threads; changes after {@link #drop} do nothing. */
     interface Copy {
-        /** What happened to a block. */
-        void apply(BlockEvent event);
+        /** What happened to a block; {@code event} is borrowed. */
+        void apply(EventCursor event);
 
         /** Makes it the one that look-ups see. */
         void show();

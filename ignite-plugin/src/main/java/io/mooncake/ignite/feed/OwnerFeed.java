@@ -2,102 +2,124 @@
 package io.mooncake.ignite.feed;
 
 import io.mooncake.base.MooncakeException;
-import io.mooncake.ignite.feed.FeedFrameDescriptor.Frame;
 import io.mooncake.ignite.feed.FeedFrameDescriptor.Query;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
-import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.IntFunction;
+import java.util.function.Supplier;
 
 /**
  * The owner's side of the feed: numbers what happens to the blocks of this node's pools, publishes it in batches, answers repairs and
- * snapshots.
+ * snapshots. It speaks both versions: what is published in which is said by {@link #publishOld}, and a query is answered in its own.
  *
  * <p>Threading: {@link #append} and {@link #answer} from any thread; {@link #flush} and {@link #heartbeat} from one.
  */
 public final class OwnerFeed {
-    /** Most events of one published frame. */
-    public static final int BATCH_EVENTS = 256;
+    /** So many events that wait are worth a frame at once. */
+    public static final int BATCH_EVENTS = RecordRing.PIECE_EVENTS;
 
-    private static final int RING_EVENTS = 16_384;
+    private static final int CHUNK_BYTES = 1 << 20;
 
     private final UUID incarnation;
-    private final Consumer<byte[]> publisher;
-    private final BlockEventListener listener;
+    private final Publisher publisher;
     private final Map<String, OwnerStream> streams = new TreeMap<>();
+    private volatile boolean publishesOld;
+
+    /** Where frames go. */
+    public interface Publisher {
+        /** Sends {@code frame} to every follower of {@code version}; may lose it. */
+        void publish(int version, byte[] frame);
+
+        /** Tells the owner itself the same events in the same order, on the flushing thread. */
+        void onFlushed(String pool, Supplier<List<BlockEvent>> events);
+    }
 
     /**
      * @param incarnation this life of the engine
      * @param pools names of this node's pools
-     * @param publisher sends a frame to every follower; may lose it
-     * @param listener hears of the same events in the same order, on the flushing thread
+     * @param ringBytes off the heap for the last events, shared evenly by the pools; at least two MiB each are taken
      */
-    public OwnerFeed(
-            UUID incarnation, Collection<String> pools, Consumer<byte[]> publisher, BlockEventListener listener) {
-        this(incarnation, pools, publisher, listener, RING_EVENTS);
+    public OwnerFeed(UUID incarnation, Collection<String> pools, Publisher publisher, long ringBytes) {
+        this(
+                incarnation,
+                pools,
+                publisher,
+                pool -> new HeldMap(),
+                count -> new RecordRing(CHUNK_BYTES, (int) Math.max(2, ringBytes / CHUNK_BYTES / Math.max(1, count))));
     }
 
+    /** @param rings by the number of pools */
     OwnerFeed(
             UUID incarnation,
             Collection<String> pools,
-            Consumer<byte[]> publisher,
-            BlockEventListener listener,
-            int ringEvents) {
+            Publisher publisher,
+            Function<String, HeldBlocks> held,
+            IntFunction<RecordRing> rings) {
         this.incarnation = incarnation;
         this.publisher = publisher;
-        this.listener = listener;
         for (String pool : pools) {
-            streams.put(pool, new OwnerStream(incarnation, pool, ringEvents));
+            streams.put(pool, new OwnerStream(incarnation, pool, held.apply(pool), rings.apply(pools.size())));
         }
     }
 
-    /** Numbers an event of {@code pool}. @return whether a batch is full and a flush is due now */
-    public boolean append(String pool, BlockEvent event) {
-        return stream(pool).append(event) >= BATCH_EVENTS;
+    /** Whether followers of version 1 are there, who would hear nothing else. */
+    public void publishOld(boolean wanted) {
+        publishesOld = wanted;
+    }
+
+    /** Numbers an event of {@code pool}. @return events of the pool that now wait for a flush */
+    public long append(String pool, BlockEvent event) {
+        return stream(pool).append(event);
     }
 
     /** Publishes what waits. */
     public void flush() {
         for (Map.Entry<String, OwnerStream> entry : streams.entrySet()) {
-            for (Frame frame : entry.getValue().takeFrames(BATCH_EVENTS)) {
-                publisher.accept(FeedFrameDescriptor.encode(frame));
-                listener.onBlocks(entry.getKey(), frame.events());
+            for (FeedFrame frame : entry.getValue().takeFrames()) {
+                publish(frame);
+                publisher.onFlushed(entry.getKey(), frame::events);
             }
         }
     }
 
-    /** Publishes where each stream stands, so that followers see losses and life. */
-    public void heartbeat() {
+    private void publish(FeedFrame frame) {
+        publisher.publish(FeedFrameV2Descriptor.VERSION, frame.encode(FeedFrameV2Descriptor.VERSION));
+        if (publishesOld) {
+            publisher.publish(FeedFrameDescriptor.VERSION, frame.encode(FeedFrameDescriptor.VERSION));
+        }
+    }
+
+    /** Publishes where each stream stands and how the owner is, so that followers see losses and life. */
+    public void heartbeat(OwnerState state) {
         for (OwnerStream stream : streams.values()) {
-            publisher.accept(FeedFrameDescriptor.encode(stream.heartbeat()));
+            publish(stream.heartbeat(state));
         }
     }
 
     /**
-     * Answers a follower's query.
+     * Answers a follower's query, in its version.
      *
      * @throws MooncakeException CORRUPT, STALE when another incarnation is asked, NOT_FOUND for a pool that is not here
      */
     public byte[] answer(byte[] query) {
-        Query asked = FeedFrameDescriptor.decodeQuery(query);
+        boolean old = query.length <= 3 || query[3] != FeedFrameV2Descriptor.MAGIC_DIGIT;
+        Query asked = old ? FeedFrameDescriptor.decodeQuery(query) : FeedFrameV2Descriptor.decodeQuery(query);
         if (!asked.incarnation().equals(incarnation)) {
             throw new MooncakeException(
                     MooncakeException.Code.STALE,
                     "feed incarnation: " + asked.incarnation() + " (expected: " + incarnation + ")");
         }
         OwnerStream stream = stream(asked.pool());
-        Frame frame =
+        FeedFrame frame =
                 switch (asked.kind()) {
                     case REPAIR -> stream.repair(asked.from(), asked.to());
                     case SNAPSHOT -> stream.snapshot(asked.from());
                 };
-        return FeedFrameDescriptor.encode(frame);
-    }
-
-    /** Blocks held in {@code pool} by the feed's count. */
-    public int heldBlocks(String pool) {
-        return stream(pool).heldBlocks();
+        return frame.encode(old ? FeedFrameDescriptor.VERSION : FeedFrameV2Descriptor.VERSION);
     }
 
     private OwnerStream stream(String pool) {

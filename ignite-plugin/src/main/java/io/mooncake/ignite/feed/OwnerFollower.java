@@ -2,7 +2,6 @@
 package io.mooncake.ignite.feed;
 
 import io.mooncake.base.MooncakeException;
-import io.mooncake.ignite.feed.FeedFrameDescriptor.Frame;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
@@ -18,9 +17,11 @@ public final class OwnerFollower implements AutoCloseable {
     private final UUID incarnation;
     private final Map<String, PoolFollower> pools = new TreeMap<>();
     private final AtomicLong badFrames = new AtomicLong();
+    private volatile OwnerState state = OwnerState.UNKNOWN;
 
     /**
      * @param incarnation the life that is followed; frames of others are counted and dropped
+     * @param version of the feed that the owner is asked in
      * @param sinks where to write, by pool
      * @param requests asks the owner
      * @param nanoClock monotonic time
@@ -28,13 +29,14 @@ public final class OwnerFollower implements AutoCloseable {
      */
     public OwnerFollower(
             UUID incarnation,
+            int version,
             Map<String, HolderSink> sinks,
             FeedRequests requests,
             LongSupplier nanoClock,
             long pollNanos) {
         this.incarnation = incarnation;
         sinks.forEach((pool, sink) ->
-                pools.put(pool, new PoolFollower(incarnation, pool, sink, requests, nanoClock, pollNanos)));
+                pools.put(pool, new PoolFollower(incarnation, pool, version, sink, requests, nanoClock, pollNanos)));
     }
 
     /** Asks for the first snapshots. The subscription should be there before. */
@@ -45,9 +47,13 @@ public final class OwnerFollower implements AutoCloseable {
     /** Takes a published frame, however mangled. */
     public void onFrame(byte[] bytes) {
         try {
-            Frame frame = FeedFrameDescriptor.decodeFrame(bytes);
+            FeedFrame frame = FeedFrame.decode(bytes);
             PoolFollower pool = pools.get(frame.pool());
             if (pool != null && frame.incarnation().equals(incarnation)) {
+                OwnerState told = frame.state();
+                if (told != null) {
+                    state = told;
+                }
                 pool.onFrame(frame);
                 return;
             }
@@ -68,6 +74,11 @@ public final class OwnerFollower implements AutoCloseable {
                 .mapToLong(PoolFollower::silentNanos)
                 .min()
                 .orElse(0);
+    }
+
+    /** How the owner is, by the last of its heartbeats. */
+    public OwnerState state() {
+        return state;
     }
 
     /** Whether everything the owner is known to have said is applied. */

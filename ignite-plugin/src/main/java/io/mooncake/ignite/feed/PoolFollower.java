@@ -2,11 +2,10 @@
 package io.mooncake.ignite.feed;
 
 import io.mooncake.base.MooncakeException;
-import io.mooncake.ignite.feed.FeedFrameDescriptor.Frame;
 import io.mooncake.ignite.feed.FeedFrameDescriptor.FrameKind;
 import io.mooncake.ignite.feed.FeedFrameDescriptor.Query;
 import io.mooncake.ignite.feed.FeedFrameDescriptor.QueryKind;
-import java.util.List;
+import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
@@ -35,12 +34,14 @@ final class PoolFollower {
 
     private final UUID incarnation;
     private final String pool;
+    private final int version;
     private final HolderSink sink;
     private final FeedRequests requests;
     private final LongSupplier nanoClock;
     private final long pollNanos;
-    private final TreeMap<Long, Frame> early = new TreeMap<>();
+    private final TreeMap<Long, FeedFrame> early = new TreeMap<>();
 
+    private final EventCursor event = new EventCursor();
     private State state = State.COPYING;
     private HolderSink.@Nullable Copy shown;
     private HolderSink.@Nullable Copy copy;
@@ -57,17 +58,20 @@ final class PoolFollower {
     private long badFrames;
 
     /**
+     * @param version of the feed that the owner is asked in
      * @param pollNanos silence after which the owner is asked
      */
     PoolFollower(
             UUID incarnation,
             String pool,
+            int version,
             HolderSink sink,
             FeedRequests requests,
             LongSupplier nanoClock,
             long pollNanos) {
         this.incarnation = incarnation;
         this.pool = pool;
+        this.version = version;
         this.sink = sink;
         this.requests = requests;
         this.nanoClock = nanoClock;
@@ -85,7 +89,7 @@ final class PoolFollower {
     }
 
     /** Takes a published frame. */
-    void onFrame(Frame frame) {
+    void onFrame(FeedFrame frame) {
         Query query;
         synchronized (this) {
             if (state == State.CLOSED || !frame.incarnation().equals(incarnation) || frame.kind() != FrameKind.EVENTS) {
@@ -159,7 +163,10 @@ final class PoolFollower {
         synchronized (this) {
             number = queryNumber;
         }
-        requests.send(FeedFrameDescriptor.encode(query)).whenComplete((reply, error) -> onReply(number, reply, error));
+        byte[] bytes = version == FeedFrameDescriptor.VERSION
+                ? FeedFrameDescriptor.encode(query)
+                : FeedFrameV2Descriptor.encode(query);
+        requests.send(bytes).whenComplete((reply, error) -> onReply(number, reply, error));
     }
 
     private void onReply(long number, byte @Nullable [] reply, @Nullable Throwable error) {
@@ -169,7 +176,7 @@ final class PoolFollower {
                 return;
             }
             underWay = null;
-            Frame frame = error == null && reply != null ? decode(reply) : null;
+            FeedFrame frame = error == null && reply != null ? decode(reply) : null;
             if (frame == null) {
                 return;
             }
@@ -179,9 +186,9 @@ final class PoolFollower {
         send(query);
     }
 
-    private @Nullable Frame decode(byte[] reply) {
+    private @Nullable FeedFrame decode(byte[] reply) {
         try {
-            Frame frame = FeedFrameDescriptor.decodeFrame(reply);
+            FeedFrame frame = FeedFrame.decode(reply);
             if (frame.incarnation().equals(incarnation) && frame.pool().equals(pool)) {
                 return frame;
             }
@@ -192,7 +199,7 @@ final class PoolFollower {
         return null;
     }
 
-    private @Nullable Query onPage(Frame page) {
+    private @Nullable Query onPage(FeedFrame page) {
         if (page.kind() != FrameKind.SNAPSHOT || copy == null) {
             badFrames++;
             return null;
@@ -200,9 +207,7 @@ final class PoolFollower {
         if (copyFirst < 0) {
             copyFirst = page.first();
         }
-        for (BlockEvent event : page.events()) {
-            copy.apply(event);
-        }
+        apply(page, 0, copy);
         if (page.nextCursor() >= 0) {
             cursor = page.nextCursor();
             return ask(QueryKind.SNAPSHOT, cursor, 0);
@@ -222,7 +227,7 @@ final class PoolFollower {
         return query;
     }
 
-    private @Nullable Query onRepair(Frame frame) {
+    private @Nullable Query onRepair(FeedFrame frame) {
         switch (frame.kind()) {
             case EVENTS -> {
                 keep(frame);
@@ -248,39 +253,38 @@ final class PoolFollower {
         return ask(QueryKind.SNAPSHOT, 0, 0);
     }
 
-    private void keep(Frame frame) {
+    private void keep(FeedFrame frame) {
         known = Math.max(known, frame.end());
-        if (frame.events().isEmpty()) {
+        if (frame.count() == 0 || frame.end() <= expected && state == State.LIVE) {
             return;
         }
-        Frame other = early.get(frame.first());
-        if (other != null && other.events().size() >= frame.events().size()) {
+        FeedFrame other = early.get(frame.first());
+        if (other != null && other.count() >= frame.count()) {
             return;
         }
-        if (earlyEvents + frame.events().size() > MAX_EARLY_EVENTS) {
+        if (earlyEvents + frame.count() > MAX_EARLY_EVENTS) {
             // Dropped like a frame lost on the way: the gap is repaired by request.
             return;
         }
         if (other != null) {
-            earlyEvents -= other.events().size();
+            earlyEvents -= other.count();
         }
         early.put(frame.first(), frame);
-        earlyEvents += frame.events().size();
+        earlyEvents += frame.count();
     }
 
     /** Applies what is due; asks for what is missing. */
     private @Nullable Query advance() {
         while (!early.isEmpty()) {
-            Map.Entry<Long, Frame> entry = early.firstEntry();
-            Frame frame = entry.getValue();
+            Map.Entry<Long, FeedFrame> entry = early.firstEntry();
+            FeedFrame frame = entry.getValue();
             if (frame.first() > expected) {
                 break;
             }
             early.pollFirstEntry();
-            earlyEvents -= frame.events().size();
-            List<BlockEvent> events = frame.events();
-            for (long sequence = Math.max(expected, frame.first()); sequence < frame.end(); sequence++) {
-                apply(events.get((int) (sequence - frame.first())));
+            earlyEvents -= frame.count();
+            if (shown != null && frame.end() > expected) {
+                apply(frame, (int) Math.max(0, expected - frame.first()), shown);
             }
             expected = Math.max(expected, frame.end());
         }
@@ -292,11 +296,16 @@ final class PoolFollower {
         return ask(QueryKind.REPAIR, expected, to);
     }
 
-    private void apply(BlockEvent event) {
-        if (shown == null) {
-            return;
+    /** Applies the events of {@code frame} but the first {@code skipped}, which were applied before. */
+    private void apply(FeedFrame frame, int skipped, HolderSink.Copy to) {
+        ByteBuffer in = frame.records().duplicate();
+        event.clear();
+        for (int i = 0; i < frame.count(); i++) {
+            FeedRecords.read(in, event);
+            if (i >= skipped) {
+                to.apply(event);
+            }
         }
-        shown.apply(event);
     }
 
     private Query ask(QueryKind kind, long from, long to) {

@@ -2,9 +2,9 @@
 package io.mooncake.ignite.index;
 
 import io.mooncake.base.MooncakeException;
-import io.mooncake.ignite.feed.BlockEvent;
+import io.mooncake.ignite.feed.EventCursor;
 import io.mooncake.ignite.feed.HolderSink;
-import io.mooncake.ignite.feed.RemovalCause;
+import io.mooncake.ignite.feed.RemovalCode;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.MissReason;
@@ -221,7 +221,7 @@ public final class PoolIndex {
         }
     }
 
-    private static int reason(RemovalCause cause) {
+    private static int reason(RemovalCode cause) {
         return switch (cause) {
             case UNKNOWN -> Graves.NONE;
             case EVICTED -> Graves.EVICTED;
@@ -231,7 +231,6 @@ public final class PoolIndex {
 
     private final class SlotCopy implements HolderSink.Copy {
         private final int slot = table.open();
-        private final long[] key = new long[KEY_WORDS];
         private boolean dropped;
 
         SlotCopy(UUID nodeId) {
@@ -239,22 +238,17 @@ public final class PoolIndex {
         }
 
         @Override
-        public synchronized void apply(BlockEvent event) {
+        public synchronized void apply(EventCursor event) {
             if (dropped) {
                 return;
             }
-            BlockKey block = event.key();
-            key[0] = block.word0();
-            key[1] = block.word1();
-            key[2] = block.word2();
-            key[3] = block.word3();
             switch (event.kind()) {
-                case STORED, PLACED -> store(event.place().code());
-                case REMOVED -> table.remove(slot, key, reason(event.cause()));
+                case STORED, PLACED -> store(event.place().code(), event.key());
+                case REMOVED -> table.remove(slot, event.key(), reason(event.cause()));
             }
         }
 
-        private void store(int place) {
+        private void store(int place, long[] key) {
             if (!table.store(slot, place, key) && table.refused() > 0 && fullTold.compareAndSet(false, true)) {
                 full.run();
             }

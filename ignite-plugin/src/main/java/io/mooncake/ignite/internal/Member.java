@@ -15,6 +15,7 @@ import java.util.UUID;
  * @param role what it does for the pool
  * @param address its engine
  * @param pools its pools: name to canonical identity text
+ * @param protocol newest protocol that it speaks
  * @param local whether it is this node
  * @param locality where it stands
  */
@@ -24,6 +25,7 @@ public record Member(
         Role role,
         PeerAddress address,
         Map<String, String> pools,
+        int protocol,
         boolean local,
         Locality locality) {
     public Member {

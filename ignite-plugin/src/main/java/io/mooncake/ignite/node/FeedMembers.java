@@ -20,6 +20,7 @@ final class FeedMembers implements Members.Listener {
     private final ClusterIndexes indexes;
     private final Members members;
     private final Executor workers;
+    private final int protocol = NodeAttributes.newestProtocol();
 
     FeedMembers(TransferEngine engine, FeedService feed, ClusterIndexes indexes, Members members, Executor workers) {
         this.engine = engine;
@@ -35,17 +36,26 @@ final class FeedMembers implements Members.Listener {
         synchronized (this) {
             engine.peerBack(member.address().incarnation());
         }
+        tellOldFollowers();
         if (!member.local() && member.role() == Role.STORE) {
-            feed.follow(member.nodeId(), member.address(), indexes.sinks(member));
+            int version = Math.min(FeedService.MAX_VERSION, Math.min(member.protocol(), protocol));
+            feed.follow(member.nodeId(), member.address(), version, indexes.sinks(member));
         }
     }
 
     @Override
     public void onLeft(Member member) {
+        tellOldFollowers();
         feed.unfollow(member.nodeId());
         if (!member.local()) {
             workers.execute(() -> endLife(member.address().incarnation()));
         }
+    }
+
+    /** Everybody follows: whoever speaks nothing newer hears this node in version 1. */
+    private void tellOldFollowers() {
+        feed.publishOld(protocol < FeedService.MAX_VERSION
+                || members.all().stream().anyMatch(member -> member.protocol() < FeedService.MAX_VERSION));
     }
 
     private synchronized void endLife(UUID incarnation) {

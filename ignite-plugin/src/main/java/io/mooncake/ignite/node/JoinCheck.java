@@ -43,14 +43,14 @@ final class JoinCheck {
         try {
             int min = Integer.parseInt(range[0]);
             int max = Integer.parseInt(range[range.length - 1]);
-            if (min <= NodeAttributes.PROTOCOL_MAX && max >= NodeAttributes.PROTOCOL_MIN) {
+            if (min <= NodeAttributes.newestProtocol() && max >= NodeAttributes.PROTOCOL_MIN) {
                 return Optional.empty();
             }
         } catch (NumberFormatException e) {
             // Not a range: refused below with the value.
         }
         return Optional.of("Mooncake protocol: " + theirs + " on node " + node.id() + " (expected: a range that meets "
-                + NodeAttributes.PROTOCOL_MIN + ".." + NodeAttributes.PROTOCOL_MAX + " of node " + localId + ")");
+                + NodeAttributes.PROTOCOL_MIN + ".." + NodeAttributes.newestProtocol() + " of node " + localId + ")");
     }
 
     private Optional<String> secret(ClusterNode node) {

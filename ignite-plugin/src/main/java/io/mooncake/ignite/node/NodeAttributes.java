@@ -45,8 +45,10 @@ public final class NodeAttributes {
 
     /** Oldest protocol that this version speaks. */
     public static final int PROTOCOL_MIN = 1;
-    /** Newest protocol that this version speaks. */
-    public static final int PROTOCOL_MAX = 1;
+    /** Newest protocol that this version speaks: 2 has version 2 of the feed. */
+    public static final int PROTOCOL_MAX = 2;
+    /** System property that makes a node speak no newer protocol: for trying how it lives beside an older version. */
+    public static final String PROTOCOL_LIMIT = "mooncake.protocol.max";
 
     private NodeAttributes() {}
 
@@ -59,7 +61,7 @@ public final class NodeAttributes {
         Map<String, Object> attributes = new HashMap<>();
         attributes.put(ENDPOINT, address.encode());
         attributes.put(ROLE, settings.role().name());
-        attributes.put(PROTOCOL, PROTOCOL_MIN + ".." + PROTOCOL_MAX);
+        attributes.put(PROTOCOL, PROTOCOL_MIN + ".." + newestProtocol());
         attributes.put(POOLS, pools);
         attributes.put(PROOF, proof(settings.secret(), address.encode()));
         if (settings.role() != Role.OBSERVER && !client) {
@@ -99,8 +101,25 @@ public final class NodeAttributes {
                         known,
                         PeerAddress.parse(text),
                         pools(node),
+                        protocol(node),
                         node.id().equals(localId),
                         locality(node)));
+    }
+
+    /** Newest protocol that this node speaks. */
+    static int newestProtocol() {
+        return Math.max(PROTOCOL_MIN, Math.min(PROTOCOL_MAX, Integer.getInteger(PROTOCOL_LIMIT, PROTOCOL_MAX)));
+    }
+
+    /** Newest protocol that {@code node} speaks; the oldest where it does not say. */
+    private static int protocol(ClusterNode node) {
+        String range = String.valueOf(node.<Object>attribute(PROTOCOL));
+        try {
+            return Integer.parseInt(range.substring(range.lastIndexOf('.') + 1));
+        } catch (NumberFormatException e) {
+            // Refused when it joins; not spoken with in anything newer until then.
+            return PROTOCOL_MIN;
+        }
     }
 
     /** The machine by its host names; rack and zone as the node's user attributes name them. */

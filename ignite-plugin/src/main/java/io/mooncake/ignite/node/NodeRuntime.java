@@ -10,6 +10,7 @@ import io.mooncake.ignite.config.MemoryPlan;
 import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.feed.BlockEventListener;
 import io.mooncake.ignite.feed.FeedService;
+import io.mooncake.ignite.feed.FeedThread;
 import io.mooncake.ignite.feed.FollowedOwner;
 import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.ignite.index.PoolIndex;
@@ -105,11 +106,12 @@ public final class NodeRuntime implements NodeServices {
         FeedService running = new FeedService(
                 engine.control(),
                 engine.incarnation(),
-                nodeName(config),
                 settings.pools().stream().map(PoolDefinition::name).toList(),
                 announces,
                 settings.heartbeat(),
-                nanoClock());
+                settings.feedRingBytes(),
+                nanoClock(),
+                FeedThread.start("mooncake-feed-" + nodeName(config)));
         feed = running;
         if (settings.dramBytes() > 0 && !settings.pools().isEmpty()) {
             pools.start(engine, running, announces);

@@ -76,8 +76,8 @@ class ConfigurationPartsTest {
                         .setDefaultDataRegionConfiguration(new DataRegionConfiguration()
                                 .setMaxSize(4L << 30)
                                 .setPersistenceEnabled(true)));
-        MemoryPlan plan =
-                MemoryPlan.of(config, new MemoryPlan.OwnParts(8L << 30, 1L << 28, 1L << 29, 1L << 30), 16L << 30);
+        MemoryPlan plan = MemoryPlan.of(
+                config, new MemoryPlan.OwnParts(8L << 30, 1L << 28, 1L << 29, 1L << 24, 1L << 30), 16L << 30);
         assertThat(plan.parts())
                 .containsEntry("Ignite region 'default'", 4L << 30)
                 .containsEntry("checkpoint buffer of 'default'", 1L << 30)
@@ -87,6 +87,7 @@ class ConfigurationPartsTest {
         assertThat(plan.totalBytes())
                 .isEqualTo((14L << 30)
                         + (1L << 29)
+                        + (1L << 24)
                         + Runtime.getRuntime().maxMemory()
                         + (100L << 20)
                         + MemoryPlan.OVERHEAD_BYTES);
@@ -99,7 +100,7 @@ class ConfigurationPartsTest {
     @Test
     void plan_clientNode_hasNoRegions() {
         MemoryPlan plan = MemoryPlan.of(
-                new IgniteConfiguration().setClientMode(true), new MemoryPlan.OwnParts(0, 0, 0, 0), 64L << 30);
+                new IgniteConfiguration().setClientMode(true), new MemoryPlan.OwnParts(0, 0, 0, 0, 0), 64L << 30);
         assertThat(plan.parts().keySet()).noneMatch(name -> name.contains("region"));
         assertThat(plan.fits()).isTrue();
     }

@@ -140,7 +140,8 @@ class WrongConfigurationTest {
                         typo("replica", "replicas"),
                         typo("drainOnStopTimeout", "drainOnStopTimeoutMillis"),
                         typo("warmupShare", "warmUpShare"),
-                        typo("indexEntry", "indexEntries")),
+                        typo("indexEntry", "indexEntries"),
+                        typo("feedring", "feedRing")),
                 Stream.of(
                                 "layer:layers",
                                 "kvheads:kvHeads",
@@ -292,6 +293,9 @@ class WrongConfigurationTest {
                 option("warmUpShare", "1", "warmUpShare: 1.0", "0..0.9"),
                 option("indexEntries", "1023", "indexEntries: 1023 (expected: 1024..67108862)"),
                 option("indexEntries", "67108863", "1024..67108862"),
+                option("feedRing", "1MiB", "feedRing: 1MiB (expected: 2MiB..16GiB)"),
+                option("feedRing", "17GiB", "2MiB..16GiB"),
+                option("feedRing", "big", "feedRing: big"),
                 option("host", "", "host: empty", "an address of this machine"),
                 option("host", "192.0.2.1", "host: 192.0.2.1", "an address of this machine"));
     }

@@ -29,7 +29,7 @@ class FeedFrameDescriptorTest {
             0,
             List.of(
                     BlockEvent.stored(new BlockKey(1, 2, 3, 4), new BlockKey(5, 6, 7, 8), 9, new int[] {10, 11}),
-                    BlockEvent.removed(new BlockKey(-1, -2, -3, -4), RemovalCause.UNKNOWN)));
+                    BlockEvent.removed(new BlockKey(-1, -2, -3, -4), RemovalCode.UNKNOWN)));
     private static final String GOLDEN_FRAME = "4d4b4631" + "01" + "01" + "0007" + "0102030405060708090a0b0c0d0e0f10"
             + "0000000000000029" + "0000000000000000" + "00000002" + "736d6f6c6c6d32"
             + "01" + "00000009"

@@ -10,14 +10,14 @@ import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.ReuseMode;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
 /** The index equals the owner's truth whatever happens on the way. */
@@ -48,9 +48,14 @@ class FeedPropertyTest {
         private final PoolIndex index = new PoolIndex(IDENTITY);
         private final List<byte[]> wire = new ArrayList<>();
         private final ArrayDeque<Runnable> replies = new ArrayDeque<>();
-        private final Set<BlockKey> truth = new HashSet<>();
+        /** Where the owner has what it has. */
+        private final Map<BlockKey, BlockPlace> truth = new HashMap<>();
+        /** Events that the owner's own listener has not heard yet. */
+        private final ArrayDeque<BlockEvent> said = new ArrayDeque<>();
+
         private final OwnerFeed owner;
         private final OwnerFollower follower;
+        private final int version;
         private final double loss;
         private final double doubled;
         private final double swapped;
@@ -65,14 +70,32 @@ class FeedPropertyTest {
             swapped = random.nextDouble() * 0.5;
             damaged = random.nextDouble() * 0.1;
             keys = 1 + random.nextInt(200);
+            version = 1 + random.nextInt(2);
+            int chunkBytes = 200 + random.nextInt(random.nextBoolean() ? 1_000 : 20_000);
+            int chunks = 1 + random.nextInt(4);
             owner = new OwnerFeed(
                     incarnation,
                     List.of("p"),
-                    wire::add,
-                    (pool, events) -> {},
-                    1 + random.nextInt(random.nextBoolean() ? 20 : 500));
+                    new OwnerFeed.Publisher() {
+                        @Override
+                        public void publish(int published, byte[] frame) {
+                            if (published == version) {
+                                wire.add(frame);
+                            }
+                        }
+
+                        @Override
+                        public void onFlushed(String pool, Supplier<List<BlockEvent>> events) {
+                            for (BlockEvent event : events.get()) {
+                                assertThat(event).isEqualTo(said.remove());
+                            }
+                        }
+                    },
+                    pool -> new HeldMap(),
+                    pools -> new RecordRing(chunkBytes, chunks));
+            owner.publishOld(version == 1);
             follower = new OwnerFollower(
-                    incarnation, Map.of("p", index.sink(new UUID(3, 4))), this::request, () -> now, 3_000);
+                    incarnation, version, Map.of("p", index.sink(new UUID(3, 4))), this::request, () -> now, 3_000);
         }
 
         void run() {
@@ -84,7 +107,7 @@ class FeedPropertyTest {
                 switch (random.nextInt(8)) {
                     case 0, 1, 2 -> change();
                     case 3 -> owner.flush();
-                    case 4 -> owner.heartbeat();
+                    case 4 -> owner.heartbeat(OwnerState.UNKNOWN);
                     case 5 -> deliver(loss);
                     case 6 -> reply();
                     default -> {
@@ -96,18 +119,28 @@ class FeedPropertyTest {
             settle();
             for (int i = 0; i < keys; i++) {
                 BlockKey key = key(i);
-                assertThat(index.holderCount(key)).as("holders of key " + i).isEqualTo(truth.contains(key) ? 1 : 0);
+                BlockPlace place = truth.getOrDefault(key, BlockPlace.FILLING);
+                assertThat(index.holderCount(key))
+                        .as("holders of key " + i)
+                        .isEqualTo(place == BlockPlace.FILLING ? 0 : 1);
+                if (place != BlockPlace.FILLING && version == 2) {
+                    assertThat(index.runs(List.of(key), 0).get(0).ssdBlocks())
+                            .as("places of key " + i)
+                            .isEqualTo(place == BlockPlace.SSD ? 1 : 0);
+                }
             }
-            assertThat(index.entries()).isEqualTo(truth.size());
+            if (version == 2) {
+                assertThat(index.entries()).isEqualTo(truth.size());
+            }
             follower.close();
             assertThat(index.entries()).isZero();
         }
 
         /** From here on the network delivers; within a few heartbeats all must be well. */
         private void settle() {
-            for (int round = 0; round < 400; round++) {
+            for (int round = 0; round < 60; round++) {
                 owner.flush();
-                owner.heartbeat();
+                owner.heartbeat(OwnerState.UNKNOWN);
                 deliver(0);
                 while (!replies.isEmpty()) {
                     reply();
@@ -119,14 +152,20 @@ class FeedPropertyTest {
         }
 
         private void change() {
-            BlockKey key = key(random.nextInt(keys));
-            if (truth.contains(key) && random.nextBoolean()) {
+            int i = random.nextInt(keys);
+            BlockKey key = key(i);
+            BlockPlace place = BlockPlace.of(random.nextInt(4));
+            BlockEvent event;
+            if (truth.containsKey(key) && random.nextBoolean()) {
                 truth.remove(key);
-                owner.append("p", BlockEvent.removed(key, RemovalCause.EVICTED));
+                event = BlockEvent.removed(key, RemovalCode.EVICTED);
+            } else if (truth.put(key, place) != null && random.nextBoolean()) {
+                event = BlockEvent.placed(key, place);
             } else {
-                truth.add(key);
-                owner.append("p", BlockEvent.stored(key, key, 0, new int[] {1, 2, 3, 4}));
+                event = BlockEvent.stored(key, key(i - 1), i, new int[] {1, i, -2, 1 << i % 31}, place);
             }
+            said.add(event);
+            owner.append("p", event);
         }
 
         private static BlockKey key(int i) {

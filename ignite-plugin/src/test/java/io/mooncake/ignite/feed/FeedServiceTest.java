@@ -3,11 +3,16 @@ package io.mooncake.ignite.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.HeldIn;
+import io.mooncake.memory.RemovalCause;
 import io.mooncake.memory.StoredBlock;
 import io.mooncake.transfer.ControlPlane;
 import io.mooncake.transfer.PeerAddress;
@@ -21,6 +26,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** Two services on a network of this test, which can be cut. */
 class FeedServiceTest {
@@ -29,7 +35,7 @@ class FeedServiceTest {
 
     private final AtomicLong now = new AtomicLong();
     private final Map<String, ControlPlane.RequestHandler> handlers = new ConcurrentHashMap<>();
-    private final List<ControlPlane.EventListener> subscribers = new CopyOnWriteArrayList<>();
+    private final Map<ControlPlane.EventListener, String> subscribers = new ConcurrentHashMap<>();
     private volatile boolean cut;
     private volatile boolean subscribeFails;
 
@@ -61,7 +67,11 @@ class FeedServiceTest {
         @Override
         public void publish(String topic, byte[] payload) {
             if (!cut) {
-                subscribers.forEach(subscriber -> subscriber.onEvent(payload));
+                subscribers.forEach((subscriber, wanted) -> {
+                    if (wanted.equals(topic)) {
+                        subscriber.onEvent(payload);
+                    }
+                });
             }
         }
 
@@ -70,13 +80,21 @@ class FeedServiceTest {
             if (subscribeFails) {
                 throw new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, "no subscription");
             }
-            subscribers.add(listener);
+            subscribers.put(listener, topic);
             return () -> subscribers.remove(listener);
         }
     };
 
     private FeedService service(UUID incarnation, List<String> pools, boolean announces) {
-        return new FeedService(network, incarnation, "test", pools, announces, Duration.ofMillis(50), now::get);
+        return new FeedService(
+                network,
+                incarnation,
+                pools,
+                announces,
+                Duration.ofMillis(50),
+                4 << 20,
+                now::get,
+                FeedThread.start("test-feed"));
     }
 
     private static StoredBlock block(long i) {
@@ -92,7 +110,7 @@ class FeedServiceTest {
             owner.start();
             follower.start();
             owner.poolListener("tiny").onStored(block(1));
-            follower.follow(NODE, OWNER, Map.of("tiny", index.sink(NODE)));
+            follower.follow(NODE, OWNER, 2, Map.of("tiny", index.sink(NODE)));
             TestGrid.await("first block", () -> index.entries() == 1);
             assertThat(follower.silent()).isZero();
 
@@ -118,13 +136,74 @@ class FeedServiceTest {
                 FeedService follower = service(new UUID(2, 2), List.of(), false)) {
             owner.start();
             follower.start();
-            follower.follow(NODE, OWNER, Map.of("tiny", index.sink(NODE)));
+            follower.follow(NODE, OWNER, 2, Map.of("tiny", index.sink(NODE)));
             TestGrid.await("first copy", follower::current);
             owner.poolListener("tiny").onStored(block(1));
             TestGrid.await("a poll brings it", () -> {
                 now.addAndGet(200_000_000L);
                 return index.entries() == 1;
             });
+        }
+    }
+
+    /** Time stands still but for the test's steps: the warning comes with the first beat after eight seconds, and beats come every two at most. */
+    @Test
+    void beat_ownerSaysNothing_warnsOnceWithinTenSeconds() {
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        Logger logger = (Logger) LoggerFactory.getLogger(FeedService.class);
+        log.start();
+        logger.addAppender(log);
+        ManualThread thread = new ManualThread(now);
+        PoolIndex index = new PoolIndex(TestGrid.pool("tiny").toDefinition().identity());
+        cut = true;
+        try (FeedService follower = new FeedService(
+                network, new UUID(2, 2), List.of(), false, Duration.ofSeconds(2), 4 << 20, now::get, thread)) {
+            follower.start();
+            follower.follow(NODE, OWNER, 2, Map.of("tiny", index.sink(NODE)));
+            thread.runUntil(8_000_000_000L);
+            assertThat(follower.silences()).isZero();
+            thread.runUntil(10_000_000_000L);
+            assertThat(follower.silences()).isEqualTo(1);
+            assertThat(follower.silent()).isEqualTo(1);
+            assertThat(follower.followed(NODE).orElseThrow().silent()).isTrue();
+            thread.runUntil(60_000_000_000L);
+            assertThat(follower.silences()).isEqualTo(1);
+            assertThat(log.list).singleElement().satisfies(event -> assertThat(event.getFormattedMessage())
+                    .contains("Nothing was heard from", OWNER.encode(), "for 8 s"));
+        } finally {
+            logger.detachAppender(log);
+        }
+    }
+
+    @Test
+    void follow_bothVersions_hearTheSame() {
+        PoolIndex index = new PoolIndex(TestGrid.pool("tiny").toDefinition().identity());
+        UUID seenByOld = new UUID(1, 1);
+        UUID seenByNew = new UUID(2, 2);
+        try (FeedService owner = service(OWNER.incarnation(), List.of("tiny"), true);
+                FeedService old = service(new UUID(3, 3), List.of(), false);
+                FeedService current = service(new UUID(4, 4), List.of(), false)) {
+            owner.start();
+            owner.publishOld(true);
+            owner.tellState(() -> new OwnerState(true, false, 10, 5, 3, 7));
+            owner.poolListener("tiny").onStored(block(1), HeldIn.DRAM);
+            old.follow(seenByOld, OWNER, 1, Map.of("tiny", index.sink(seenByOld)));
+            current.follow(seenByNew, OWNER, 2, Map.of("tiny", index.sink(seenByNew)));
+            old.start();
+            current.start();
+            TestGrid.await("both have a snapshot", () -> index.holderCount(block(1).key()) == 2);
+            owner.poolListener("tiny").onStored(block(2), HeldIn.DRAM_AND_SSD);
+            owner.poolListener("tiny").onTierChanged(block(1).key(), 1, HeldIn.SSD);
+            TestGrid.await("both have the event", () -> index.holderCount(block(2).key()) == 2);
+            TestGrid.await("the new one knows the place", () -> index.runs(List.of(block(1).key()), 0)
+                    .equals(List.of(new PoolIndex.Run(seenByOld, 1, 0), new PoolIndex.Run(seenByNew, 1, 1))));
+            owner.poolListener("tiny").onRemoved(block(1).key(), 1, RemovalCause.EVICTED);
+            TestGrid.await("both removed it", () -> index.holderCount(block(1).key()) == 0);
+            TestGrid.await(
+                    "state by heartbeat",
+                    () -> current.followed(seenByNew).orElseThrow().state().draining());
+            assertThat(old.followed(seenByOld).orElseThrow().state()).isEqualTo(OwnerState.UNKNOWN);
+            assertThat(old.badFrames() + current.badFrames()).isZero();
         }
     }
 

@@ -5,8 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.ignite.feed.BlockEvent;
 import io.mooncake.ignite.feed.BlockPlace;
+import io.mooncake.ignite.feed.EventCursor;
 import io.mooncake.ignite.feed.HolderSink;
-import io.mooncake.ignite.feed.RemovalCause;
+import io.mooncake.ignite.feed.RemovalCode;
 import io.mooncake.ignite.index.PoolIndex.Run;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvDataType;
@@ -27,6 +28,10 @@ class PoolIndexTest {
         return new BlockKey(i * 0x9E3779B97F4A7C15L, i, ~i, 7);
     }
 
+    private static void apply(HolderSink.Copy copy, BlockEvent event) {
+        copy.apply(EventCursor.at(event));
+    }
+
     private static BlockEvent stored(BlockKey key) {
         return BlockEvent.stored(key, key, 0, new int[] {1, 2, 3, 4});
     }
@@ -38,12 +43,12 @@ class PoolIndexTest {
         HolderSink.Copy copy = index.sink(NODE).begin();
         copy.show();
         for (int i = 0; i < 10; i++) {
-            copy.apply(stored(key(i)));
-            copy.apply(stored(key(i)));
+            apply(copy, stored(key(i)));
+            apply(copy, stored(key(i)));
         }
         assertThat(told.get()).isZero();
         for (int i = 10; i < 15; i++) {
-            copy.apply(stored(key(i)));
+            apply(copy, stored(key(i)));
         }
         assertThat(told.get()).isEqualTo(1);
         assertThat(index.refused()).isEqualTo(5);
@@ -58,10 +63,10 @@ class PoolIndexTest {
         PoolIndex index = new PoolIndex(IDENTITY, entries);
         HolderSink.Copy copy = index.sink(NODE).begin();
         for (int i = 0; i < entries; i++) {
-            copy.apply(stored(key(i)));
+            apply(copy, stored(key(i)));
         }
-        copy.apply(BlockEvent.removed(key(0), RemovalCause.EVICTED));
-        copy.apply(stored(key(0)));
+        apply(copy, BlockEvent.removed(key(0), RemovalCode.EVICTED));
+        apply(copy, stored(key(0)));
         assertThat(index.refused()).isZero();
         assertThat(index.bytes()).isBetween(PoolIndex.bytes(entries) * 99 / 100, PoolIndex.bytes(entries));
     }
@@ -78,21 +83,21 @@ class PoolIndexTest {
         HolderSink.Copy copy = index.sink(NODE).begin();
         copy.show();
         for (int i = 0; i < 6; i++) {
-            copy.apply(stored(key(i)));
+            apply(copy, stored(key(i)));
         }
         BlockKey[] keys = {key(0), key(1), key(2), key(3), key(4), key(5)};
         assertThat(run(index, keys)).isEqualTo(new Run(NODE, 6, 0));
-        copy.apply(BlockEvent.placed(key(1), BlockPlace.SSD));
-        copy.apply(BlockEvent.placed(key(2), BlockPlace.SSD));
-        copy.apply(BlockEvent.placed(key(3), BlockPlace.BOTH));
-        copy.apply(BlockEvent.placed(key(5), BlockPlace.SSD));
+        apply(copy, BlockEvent.placed(key(1), BlockPlace.SSD));
+        apply(copy, BlockEvent.placed(key(2), BlockPlace.SSD));
+        apply(copy, BlockEvent.placed(key(3), BlockPlace.BOTH));
+        apply(copy, BlockEvent.placed(key(5), BlockPlace.SSD));
         assertThat(run(index, keys)).isEqualTo(new Run(NODE, 6, 3));
         assertThat(index.entries()).isEqualTo(6);
-        copy.apply(BlockEvent.placed(key(4), BlockPlace.FILLING));
+        apply(copy, BlockEvent.placed(key(4), BlockPlace.FILLING));
         assertThat(run(index, keys)).isEqualTo(new Run(NODE, 4, 2));
         assertThat(index.runs(List.of(key(4)), 0)).isEmpty();
-        copy.apply(BlockEvent.placed(key(4), BlockPlace.MEMORY));
-        copy.apply(BlockEvent.placed(key(2), BlockPlace.MEMORY));
+        apply(copy, BlockEvent.placed(key(4), BlockPlace.MEMORY));
+        apply(copy, BlockEvent.placed(key(2), BlockPlace.MEMORY));
         assertThat(run(index, keys)).isEqualTo(new Run(NODE, 6, 2));
     }
 
@@ -102,8 +107,10 @@ class PoolIndexTest {
         for (int i = 1; i <= 7; i++) {
             HolderSink.Copy copy = index.sink(new UUID(0, i)).begin();
             copy.show();
-            copy.apply(BlockEvent.stored(
-                    key(1), key(0), 0, new int[] {1, 2, 3, 4}, i == 4 ? BlockPlace.MEMORY : BlockPlace.SSD));
+            apply(
+                    copy,
+                    BlockEvent.stored(
+                            key(1), key(0), 0, new int[] {1, 2, 3, 4}, i == 4 ? BlockPlace.MEMORY : BlockPlace.SSD));
         }
         List<Run> runs = index.runs(List.of(key(1)), 0);
         assertThat(runs).hasSize(7);
@@ -119,18 +126,18 @@ class PoolIndexTest {
         first.show();
         second.show();
         for (int i = 0; i < 5; i++) {
-            first.apply(stored(key(i)));
+            apply(first, stored(key(i)));
         }
-        second.apply(stored(key(0)));
-        first.apply(BlockEvent.removed(key(0), RemovalCause.EVICTED));
+        apply(second, stored(key(0)));
+        apply(first, BlockEvent.removed(key(0), RemovalCode.EVICTED));
         assertThat(index.whyGone(key(0))).isEmpty();
-        second.apply(BlockEvent.removed(key(0), RemovalCause.REMOVED));
+        apply(second, BlockEvent.removed(key(0), RemovalCode.REMOVED));
         assertThat(index.whyGone(key(0))).contains(MissReason.REMOVED);
-        first.apply(BlockEvent.removed(key(1), RemovalCause.EVICTED));
+        apply(first, BlockEvent.removed(key(1), RemovalCode.EVICTED));
         assertThat(index.whyGone(key(1))).contains(MissReason.EVICTED);
-        first.apply(BlockEvent.removed(key(2), RemovalCause.UNKNOWN));
+        apply(first, BlockEvent.removed(key(2), RemovalCode.UNKNOWN));
         assertThat(index.whyGone(key(2))).isEmpty();
-        first.apply(stored(key(1)));
+        apply(first, stored(key(1)));
         assertThat(index.whyGone(key(1))).isEmpty();
         first.lose();
         // Both before and after its entries are cleared.
@@ -138,7 +145,7 @@ class PoolIndexTest {
         index.awaitSwept();
         assertThat(index.whyGone(key(3))).contains(MissReason.NODE_LOST);
         assertThat(index.whyGone(key(99))).isEmpty();
-        second.apply(stored(key(4)));
+        apply(second, stored(key(4)));
         second.drop();
         index.awaitSwept();
         assertThat(index.whyGone(key(4))).contains(MissReason.NODE_LOST);

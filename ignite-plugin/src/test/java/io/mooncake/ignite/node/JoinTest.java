@@ -133,7 +133,7 @@ class JoinTest {
             Throwable error = catchThrowable(() -> Ignition.start(config));
             assertThat(root(error))
                     .hasMessageContaining("Mooncake protocol: 7..9 on node ")
-                    .hasMessageContaining("meets 1..1");
+                    .hasMessageContaining("meets 1..2");
             assertThat(TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startedAt))
                     .isLessThan(15);
             assertThat(runtime.members().all()).hasSize(1);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.feed;
 
+import io.mooncake.memory.RemovalCause;
+
 /** Why an owner has a block no more. The codes are part of the wire format, three bits. */
-public enum RemovalCause {
+public enum RemovalCode {
     /** Not told. */
     UNKNOWN(0),
-    /** It left for others. */
+    /** It left for others, be it within its tenant's quota. */
     EVICTED(1),
     /** Somebody asked for its removal. */
     REMOVED(2),
@@ -14,7 +16,7 @@ public enum RemovalCause {
 
     private final int code;
 
-    RemovalCause(int code) {
+    RemovalCode(int code) {
         this.code = code;
     }
 
@@ -23,9 +25,17 @@ public enum RemovalCause {
         return code;
     }
 
+    static RemovalCode of(RemovalCause cause) {
+        return switch (cause) {
+            case EVICTED, QUOTA -> EVICTED;
+            case REMOVED -> REMOVED;
+            case LOST -> LOST;
+        };
+    }
+
     /** That of {@code code}; UNKNOWN for one that a later version may bring. */
-    public static RemovalCause of(int code) {
-        for (RemovalCause cause : values()) {
+    public static RemovalCode of(int code) {
+        for (RemovalCode cause : values()) {
             if (cause.code == code) {
                 return cause;
             }
