@@ -24,6 +24,11 @@ public interface Bench {
         return false;
     }
 
+    /** Names of other products that it can measure beside. */
+    default List<String> peers() {
+        return List.of();
+    }
+
     /** Measures. */
     BenchmarkReport run(Settings settings, Terminal terminal) throws IOException, InterruptedException;
 
@@ -35,7 +40,7 @@ public interface Bench {
      * @param quick fewer and shorter measurements
      * @param transports which to measure, in order
      * @param sizes bytes of the transfers; empty: the benchmark's own
-     * @param peer name of another product to measure beside, or null
+     * @param peer names of other products to measure beside, separated by commas, or null
      * @param traces files with recorded requests; empty: the benchmark's own
      * @param blocks sizes of caches in blocks; empty: the benchmark's own
      */

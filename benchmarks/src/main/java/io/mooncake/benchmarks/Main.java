@@ -5,6 +5,7 @@ import io.mooncake.base.ByteSize;
 import io.mooncake.benchmarks.index.IndexBench;
 import io.mooncake.benchmarks.memory.MemoryBench;
 import io.mooncake.benchmarks.policy.PolicyBench;
+import io.mooncake.benchmarks.pool.PoolBench;
 import io.mooncake.benchmarks.prefix.PrefixBench;
 import io.mooncake.benchmarks.ssd.SsdBench;
 import io.mooncake.benchmarks.transfer.MessagesBench;
@@ -41,6 +42,7 @@ public final class Main implements Callable<Integer> {
     private static final List<Bench> BENCHES = List.of(
             new E2eBench(),
             new IndexBench(),
+            new PoolBench(),
             new TransferBench(),
             new MessagesBench(),
             new MemoryBench(),
@@ -89,7 +91,7 @@ public final class Main implements Callable<Integer> {
     @Option(
             names = "--peer",
             paramLabel = "NAME",
-            description = "Measures the transfers of another product beside: mooncake.")
+            description = "Measures other products beside: mooncake; for the pool also redis and ignite.")
     private @Nullable String peer;
 
     @Option(
@@ -162,7 +164,13 @@ public final class Main implements Callable<Integer> {
         List<String> chosen = transports == null ? TransferBench.TRANSPORTS : transports;
         chosen.forEach(one -> requireOneOf("--transport", one, TransferBench.TRANSPORTS));
         if (peer != null) {
-            requireOneOf("--peer", peer, TransferBench.PEERS);
+            if (bench.peers().isEmpty()) {
+                throw new Refusal(
+                        "--peer: " + peer + " (expected: none; " + bench.name() + " measures beside no other product)");
+            }
+            for (String one : peer.split(",")) {
+                requireOneOf("--peer", one, bench.peers());
+            }
         }
         List<Long> bytes = new ArrayList<>();
         for (String size : sizes == null ? List.<String>of() : sizes) {

@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
  * <p>It ends when its standard input does, so none is left behind when this process dies. Ownership: the caller owes a close. Threading: one
  * thread at a time.
  */
-final class ChildProcess implements AutoCloseable {
+public final class ChildProcess implements AutoCloseable {
     private static final String END = "\0";
 
     private final String name;
@@ -39,7 +39,7 @@ final class ChildProcess implements AutoCloseable {
      * @param environment added to this process's own
      * @param errors where its standard error goes
      */
-    static ChildProcess start(String name, List<String> command, Map<String, String> environment, Path errors) {
+    public static ChildProcess start(String name, List<String> command, Map<String, String> environment, Path errors) {
         try {
             Path folder = errors.toAbsolutePath().getParent();
             if (folder != null) {
@@ -69,7 +69,7 @@ final class ChildProcess implements AutoCloseable {
     }
 
     /** Sends a line and waits for the one that begins with {@code word}. */
-    String ask(String line, String word, long millis) {
+    public String ask(String line, String word, long millis) {
         try {
             process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
             process.getOutputStream().flush();
@@ -80,7 +80,7 @@ final class ChildProcess implements AutoCloseable {
     }
 
     /** Waits for a line that begins with {@code word}; others are dropped. */
-    String await(String word, long millis) {
+    public String await(String word, long millis) {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
         try {
             while (true) {

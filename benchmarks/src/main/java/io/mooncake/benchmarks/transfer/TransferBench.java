@@ -56,6 +56,11 @@ public final class TransferBench implements Bench {
     }
 
     @Override
+    public List<String> peers() {
+        return PEERS;
+    }
+
+    @Override
     public boolean needsModel() {
         return false;
     }
