@@ -20,6 +20,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -109,6 +110,15 @@ public final class FeedService implements AutoCloseable {
 
     /** What the local pool {@code pool} must tell. */
     public BlockListener poolListener(String pool) {
+        return listener(event -> append(pool, event));
+    }
+
+    /** Where followers that come late find what {@code pool} holds; by default it is counted from the events, some hundred bytes a block. */
+    public void held(String pool, HeldBlocks blocks) {
+        owner.held(pool, blocks);
+    }
+
+    static BlockListener listener(Consumer<BlockEvent> events) {
         return new BlockListener() {
             @Override
             public void onStored(StoredBlock block) {
@@ -117,24 +127,23 @@ public final class FeedService implements AutoCloseable {
 
             @Override
             public void onStored(StoredBlock block, HeldIn where) {
-                append(
-                        pool,
+                events.accept(
                         BlockEvent.stored(block.key(), block.parent(), block.depth(), block.tokens(), place(where)));
             }
 
             @Override
             public void onTierChanged(BlockKey key, long generation, HeldIn where) {
-                append(pool, BlockEvent.placed(key, place(where)));
+                events.accept(BlockEvent.placed(key, place(where)));
             }
 
             @Override
             public void onRemoved(BlockKey key, long generation, RemovalCause cause) {
-                append(pool, BlockEvent.removed(key, RemovalCode.of(cause)));
+                events.accept(BlockEvent.removed(key, RemovalCode.of(cause)));
             }
         };
     }
 
-    private static BlockPlace place(HeldIn where) {
+    static BlockPlace place(HeldIn where) {
         return switch (where) {
             case DRAM -> BlockPlace.MEMORY;
             case DRAM_AND_SSD -> BlockPlace.BOTH;

@@ -66,6 +66,11 @@ public final class OwnerFeed {
         }
     }
 
+    /** Where snapshots of {@code pool} come from from now on; by default it is counted from the events. */
+    public void held(String pool, HeldBlocks blocks) {
+        stream(pool).held(blocks);
+    }
+
     /** Whether followers of version 1 are there, who would hear nothing else. */
     public void publishOld(boolean wanted) {
         publishesOld = wanted;

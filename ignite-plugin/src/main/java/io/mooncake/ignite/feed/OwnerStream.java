@@ -24,7 +24,7 @@ final class OwnerStream {
 
     private final UUID incarnation;
     private final String pool;
-    private final HeldBlocks held;
+    private volatile HeldBlocks held;
     private final RecordRing ring;
 
     OwnerStream(UUID incarnation, String pool, HeldBlocks held, RecordRing ring) {
@@ -32,6 +32,10 @@ final class OwnerStream {
         this.pool = pool;
         this.held = held;
         this.ring = ring;
+    }
+
+    void held(HeldBlocks blocks) {
+        held = blocks;
     }
 
     /** Numbers {@code event}. @return events that now wait for a frame */

@@ -4,6 +4,7 @@ package io.mooncake.ignite.node;
 import io.mooncake.ignite.config.MooncakeSettings;
 import io.mooncake.ignite.config.SsdPlace;
 import io.mooncake.ignite.feed.FeedService;
+import io.mooncake.ignite.feed.PoolBlocks;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.ignite.pool.LocalPools;
@@ -56,6 +57,7 @@ final class NodePools implements AutoCloseable {
         Map<String, ClusterKvPool> views = new LinkedHashMap<>();
         for (LocalKvPool pool : pools.byName().values()) {
             indexes.define(pool.name(), pool.identity());
+            feed.held(pool.name(), new PoolBlocks(pool, pools.tiers().get(pool.name())));
             views.put(
                     pool.name(),
                     ClusterKvPool.of(
