@@ -207,6 +207,12 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Most rows that the cluster keeps of pins, replica intents, quotas and pools; 10,000 by default. */
+    public MooncakePluginProvider setStateRowBudget(int stateRowBudget) {
+        options.stateRowBudget = stateRowBudget;
+        return this;
+    }
+
     /** Copies of each block that the cluster keeps, on as many nodes as there are, 1..8; 1 by default. */
     public MooncakePluginProvider setReplicas(int replicas) {
         options.replicas = replicas;

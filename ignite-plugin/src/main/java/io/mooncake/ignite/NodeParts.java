@@ -7,6 +7,7 @@ import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.mirror.SqlMirror;
 import io.mooncake.ignite.place.NodePlacement;
 import io.mooncake.ignite.query.NodeQueries;
+import io.mooncake.ignite.state.StateStore;
 import java.util.List;
 
 /** The parts that every node runs besides its pool, in starting order. */
@@ -14,6 +15,12 @@ final class NodeParts {
     private NodeParts() {}
 
     static List<NodeComponent> create() {
-        return List.of(new NodePlacement(), new BlockActs(), new ClusterRouter(), new NodeQueries(), new SqlMirror());
+        return List.of(
+                new StateStore(),
+                new NodePlacement(),
+                new BlockActs(),
+                new ClusterRouter(),
+                new NodeQueries(),
+                new SqlMirror());
     }
 }

@@ -51,9 +51,10 @@ public final class ConfigurationNames {
             new Option("fetchTimeoutMillis", "ms", "2000", "1..600000", false),
             new Option("heartbeatMillis", "ms", "1000", "50..2000", false),
             new Option("mirrorRowBudget", "rows", "100000", "1000..100000000", false),
+            new Option("stateRowBudget", "rows", "10000", "100..1000000", false),
             new Option("replicas", "copies", "1", "1..8", false),
             new Option("drainOnStopTimeoutMillis", "ms", "5000", "0..3600000", false),
-            new Option("warmUpShare", "share of the blocks", "0", "0..0.9", false),
+            new Option("warmUpShare", "share of the blocks", "0.0", "0..0.9", false),
             new Option("indexEntries", "blocks a pool", "4194304", "1024..67108862", false),
             new Option("feedRing", "size", "16MiB", "2MiB..16GiB", false));
 

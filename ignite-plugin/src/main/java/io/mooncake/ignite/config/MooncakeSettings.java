@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param fetchTimeout most time an acquire spends on fetching
  * @param heartbeat interval of the feed's heartbeats
  * @param mirrorRowBudget most rows of this node in the SQL mirror
+ * @param stateRowBudget most rows of the cluster in the lasting state
  * @param replicas copies of each block that the cluster keeps
  * @param drainOnStop how long a stopping node gives its blocks to others; zero: not at all
  * @param warmUpShare share of the pools that a starting node fills from its peers
@@ -51,6 +52,7 @@ public record MooncakeSettings(
         Duration fetchTimeout,
         Duration heartbeat,
         int mirrorRowBudget,
+        int stateRowBudget,
         int replicas,
         Duration drainOnStop,
         double warmUpShare,

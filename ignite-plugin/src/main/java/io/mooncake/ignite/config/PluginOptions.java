@@ -25,6 +25,7 @@ public final class PluginOptions extends EngineOptions {
     public long fetchTimeoutMillis = 2_000;
     public long heartbeatMillis = 1_000;
     public int mirrorRowBudget = 100_000;
+    public int stateRowBudget = 10_000;
     public int replicas = 1;
     public long drainOnStopTimeoutMillis = 5_000;
     public double warmUpShare;

@@ -78,6 +78,7 @@ public final class SettingsReader {
         range("fetchTimeoutMillis", options.fetchTimeoutMillis, 1, 600_000);
         range("heartbeatMillis", options.heartbeatMillis, 50, 2_000);
         range("mirrorRowBudget", options.mirrorRowBudget, 1_000, 100_000_000);
+        range("stateRowBudget", options.stateRowBudget, 100, 1_000_000);
         range("replicas", options.replicas, 1, 8);
         range("drainOnStopTimeoutMillis", options.drainOnStopTimeoutMillis, 0, 3_600_000);
         if (!(options.warmUpShare >= 0 && options.warmUpShare <= 0.9)) {
@@ -111,6 +112,7 @@ public final class SettingsReader {
                 Duration.ofMillis(options.fetchTimeoutMillis),
                 Duration.ofMillis(options.heartbeatMillis),
                 options.mirrorRowBudget,
+                options.stateRowBudget,
                 options.replicas,
                 Duration.ofMillis(options.drainOnStopTimeoutMillis),
                 options.warmUpShare,

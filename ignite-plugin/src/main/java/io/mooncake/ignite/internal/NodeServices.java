@@ -10,6 +10,7 @@ import io.mooncake.ignite.feed.FollowedOwner;
 import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
+import io.mooncake.ignite.state.StateStore;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.SsdTier;
@@ -67,6 +68,9 @@ public interface NodeServices {
 
     /** How well this node hears of the blocks of {@code nodeId}; empty for a node that is not followed. */
     Optional<FollowedOwner> followed(UUID nodeId);
+
+    /** What the cluster must remember: pins, replica intents, quotas, pools. */
+    StateStore state();
 
     /** Where copies are, and who is to leave. From {@link NodeComponent#start} on. */
     Placement placement();

@@ -21,6 +21,7 @@ import io.mooncake.ignite.internal.Placement;
 import io.mooncake.ignite.internal.RequestRouter;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
+import io.mooncake.ignite.state.StateStore;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.SsdTier;
@@ -213,6 +214,11 @@ public final class NodeRuntime implements NodeServices {
 
     ExtensionRunner extensions() {
         return extensions;
+    }
+
+    @Override
+    public StateStore state() {
+        return part(StateStore.class);
     }
 
     @Override

@@ -27,6 +27,8 @@ public record CacheRegion(String name, long leastBytes, long maxBytes, boolean p
 
     private static final int EVICT_PERCENT = 95;
     private static final long INITIAL_BYTES = 10L << 20;
+    // Ignite 2.17 refuses rows, and halts, when fewer than 256 pages would be left, one for each list of free space.
+    private static final int RESERVED_PAGES = 256;
 
     /**
      * Adds the region to {@code config}, or checks the user's own of that name.
@@ -87,10 +89,15 @@ public record CacheRegion(String name, long leastBytes, long maxBytes, boolean p
                         + "; without a region of this name one is made)");
     }
 
-    /** How much of the region on this node is used, in percent; 0 while it does not run. */
+    /** How much is used on this node of what Ignite lets be used of the region, in percent; 0 while it does not run. */
     public int usedPercent(Ignite ignite) {
         DataRegionMetrics metrics = persistent ? null : ignite.dataRegionMetrics(name);
-        return metrics == null ? 0 : (int) (metrics.getTotalUsedSize() * 100 / Math.max(1, size(ignite)));
+        if (metrics == null || metrics.getTotalAllocatedPages() == 0) {
+            return 0;
+        }
+        long pageBytes = metrics.getTotalAllocatedSize() / metrics.getTotalAllocatedPages();
+        long usable = size(ignite) - RESERVED_PAGES * pageBytes;
+        return (int) (metrics.getTotalUsedPages() * pageBytes * 100 / Math.max(1, usable));
     }
 
     /** Whether writers must stop: on this node the region is used to {@value #STOP_PERCENT} %. What persists moves to disk instead. */

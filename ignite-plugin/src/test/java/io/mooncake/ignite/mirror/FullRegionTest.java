@@ -2,12 +2,19 @@
 package io.mooncake.ignite.mirror;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.MooncakePluginProvider;
 import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.ignite.conductor.Blocks;
+import io.mooncake.ignite.node.StateOf;
+import io.mooncake.ignite.state.CacheRegion;
+import io.mooncake.ignite.state.StateRow;
+import io.mooncake.ignite.state.StateTable;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -27,9 +34,9 @@ import org.junit.jupiter.api.Test;
 /** A region of ten mebibytes, the least that Ignite takes, and more than it holds. */
 class FullRegionTest {
     private static final String POOL = "tiny";
-    private static final int RUNS = Boolean.getBoolean("mooncake.long") ? 100_000 : 4_000;
+    private static final int RUNS = Boolean.getBoolean("mooncake.long") ? 100_000 : 1_500;
 
-    private static final int FILLERS = 13_000;
+    private static final int FILLERS = 4_500;
 
     private final TestGrid grid = new TestGrid();
     private final Queue<FailureContext> failures = new ConcurrentLinkedQueue<>();
@@ -47,7 +54,7 @@ class FullRegionTest {
                 .setNodeFilter(new AttributeNodeFilter("mooncake.test.node", "small")));
         // More than the region holds.
         for (int i = 0; i < FILLERS; i++) {
-            filler.put(i, new byte[1_000]);
+            filler.put(i, new byte[3_000]);
         }
         assertThat(filler.sizeLong()).as("evicted by its own").isLessThan(FILLERS);
         Ignite large = start("large", RUNS, 256L << 20);
@@ -81,6 +88,39 @@ class FullRegionTest {
         filler.clear();
         TestGrid.await("it goes on", () -> metric(node, "full") == 0 && metric(node, "rows") == 100);
         assertThat(count(filler)).isEqualTo(100);
+        assertThat(failures).isEmpty();
+    }
+
+    @Test
+    void state_regionNearlyFull_refusesNewRowsAndTakesThemWhenThereIsRoom() {
+        CacheRegion region = new CacheRegion("mooncake.state", 0, 10L << 20, false, false);
+        Ignite node = grid.start("node", config -> {
+            config.setPluginProviders(grid.provider().setStateRowBudget(1_000))
+                    .setFailureHandler(new Recorder(failures));
+            config.getDataStorageConfiguration()
+                    .setDataRegionConfigurations(new DataRegionConfiguration()
+                            .setName(region.name())
+                            .setInitialSize(10L << 20)
+                            .setMaxSize(region.maxBytes()));
+        });
+        StateTable<StateRow.Quota> quotas = StateOf.node(node).quotas();
+        StateRow.Quota first = new StateRow.Quota("first", 1, 1);
+        TestGrid.await(
+                "the cache is there",
+                () -> quotas.put(first, Deadline.ofMillis(20_000)).version() >= 1);
+        IgniteCache<Integer, byte[]> filler = node.getOrCreateCache(
+                TestGrid.<Integer, byte[]>smallCache("filler").setDataRegionName(region.name()));
+        for (int i = 0; !region.full(node); i++) {
+            filler.put(i, new byte[3_000]);
+        }
+
+        StateRow.Quota second = new StateRow.Quota("second", 2, 2);
+        assertThatThrownBy(() -> quotas.put(second, Deadline.ofMillis(20_000)))
+                .isInstanceOfSatisfying(
+                        MooncakeException.class, e -> assertThat(e.code()).isEqualTo(MooncakeException.Code.EXHAUSTED))
+                .hasMessageContaining("data region 'mooncake.state': used to 9");
+        filler.clear();
+        assertThat(quotas.put(second, Deadline.ofMillis(20_000)).version()).isEqualTo(1);
         assertThat(failures).isEmpty();
     }
 
