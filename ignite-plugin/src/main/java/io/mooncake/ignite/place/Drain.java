@@ -5,13 +5,11 @@ import io.mooncake.base.Deadline;
 import io.mooncake.ignite.DrainResult;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.memory.BlockKey;
-import io.mooncake.memory.BlockView;
 import io.mooncake.memory.LocalKvPool;
-import io.mooncake.memory.SsdTier;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -52,13 +50,13 @@ final class Drain {
         long left = 0;
         for (Map.Entry<String, LocalKvPool> pool : services.localPools().entrySet()) {
             Set<BlockKey> gone = new HashSet<>();
-            List<BlockView> sole = sole(pool.getKey(), pool.getValue(), gone);
-            boolean more = true;
+            List<Held> sole = sole(pool.getKey(), gone);
+            boolean more = copies.possible(pool.getKey(), Set.of());
             while (more && !sole.isEmpty()) {
                 int before = gone.size();
                 pass(pool.getKey(), sole, gone, deadline);
                 more = gone.size() > before && !deadline.expired();
-                sole = sole(pool.getKey(), pool.getValue(), gone);
+                sole = sole(pool.getKey(), gone);
             }
             moved += gone.size();
             bytes += (long) gone.size() * pool.getValue().layout().payloadBytes();
@@ -73,12 +71,10 @@ final class Drain {
         return new DrainResult(moved, left, bytes, took);
     }
 
-    private void pass(String pool, List<BlockView> sole, Set<BlockKey> gone, Deadline deadline)
-            throws InterruptedException {
+    private void pass(String pool, List<Held> sole, Set<BlockKey> gone, Deadline deadline) throws InterruptedException {
         Map<String, List<BlockKey>> byTenant = new TreeMap<>();
-        for (BlockView view : sole) {
-            byTenant.computeIfAbsent(view.block().tenant(), name -> new ArrayList<>())
-                    .add(view.block().key());
+        for (Held view : sole) {
+            byTenant.computeIfAbsent(view.tenant(), name -> new ArrayList<>()).add(view.key());
         }
         for (Map.Entry<String, List<BlockKey>> tenant : byTenant.entrySet()) {
             List<BlockKey> keys = tenant.getValue();
@@ -95,21 +91,14 @@ final class Drain {
     }
 
     /** Blocks of this node that no node which stays has, in the order in which they should go. */
-    private List<BlockView> sole(String name, LocalKvPool pool, Set<BlockKey> gone) {
-        if (!copies.possible(name, Set.of())) {
-            // Nobody could take them, so nobody is asked who has what.
-            return List.of();
-        }
-        SsdTier tier = services.tiers().get(name);
-        List<BlockView> found = new ArrayList<>();
-        SsdTier.forEachView(pool, tier, view -> {
-            if (!gone.contains(view.block().key()) && !held(name, view.block().key())) {
-                found.add(view);
+    private List<Held> sole(String name, Set<BlockKey> gone) {
+        Map<BlockKey, Held> found = new LinkedHashMap<>();
+        Held.forEach(services, name, view -> {
+            if (!gone.contains(view.key()) && !held(name, view.key())) {
+                found.put(view.key(), view);
             }
         });
-        found.sort(Comparator.comparingLong((BlockView view) -> -view.hits())
-                .thenComparingInt(view -> view.block().depth()));
-        return found;
+        return found.values().stream().sorted(Held.MOST_USED).toList();
     }
 
     private boolean held(String pool, BlockKey key) {

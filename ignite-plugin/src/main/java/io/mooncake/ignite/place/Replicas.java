@@ -75,7 +75,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
             pool.addListener(new BlockListener() {
                 @Override
                 public void onStored(StoredBlock block) {
-                    add(pool.name(), block, 0);
+                    add(pool.name(), block.tenant(), block.key(), block.depth());
                 }
 
                 @Override
@@ -87,14 +87,8 @@ final class Replicas implements Members.Listener, AutoCloseable {
                 .scheduleWithFixedDelay(this::tick, TICK_MILLIS, TICK_MILLIS, TimeUnit.MILLISECONDS);
     }
 
-    private void add(String pool, StoredBlock block, int looks) {
-        add(new Waiting(
-                pool,
-                block.tenant(),
-                block.key(),
-                block.depth(),
-                services.nanoClock().getAsLong(),
-                looks));
+    private void add(String pool, String tenant, BlockKey key, int depth) {
+        add(new Waiting(pool, tenant, key, depth, services.nanoClock().getAsLong(), 0));
     }
 
     private void add(Waiting one) {
@@ -154,12 +148,12 @@ final class Replicas implements Members.Listener, AutoCloseable {
 
     private void lookAtAll() {
         services.localPools()
-                .forEach((name, pool) ->
-                        SsdTier.forEachView(pool, services.tiers().get(name), view -> {
-                            if (holders(name, view.block().key()).size() < wanted) {
-                                add(name, view.block(), 0);
-                            }
-                        }));
+                .keySet()
+                .forEach(name -> Held.forEach(services, name, held -> {
+                    if (holders(name, held.key()).size() < wanted) {
+                        add(name, held.tenant(), held.key(), held.depth());
+                    }
+                }));
     }
 
     private void look(Waiting block, Map<Group, List<Waiting>> groups) {

@@ -10,14 +10,10 @@ import io.mooncake.ignite.place.PlaceFrame.HotBlocks;
 import io.mooncake.ignite.place.PlaceFrame.HotQuery;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.memory.BlockKey;
-import io.mooncake.memory.BlockView;
-import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.MissReason;
-import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.Tenant;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.PriorityQueue;
@@ -38,10 +34,6 @@ final class WarmUp {
     static final String SERVICE = "mooncake.hot";
     private static final int PEERS = 3;
     private static final int BATCH_BLOCKS = 64;
-    /** What is used most comes first; a chain's blocks are used alike, and its start goes first. */
-    private static final Comparator<BlockView> MOST_USED = Comparator.comparingLong((BlockView view) -> -view.hits())
-            .thenComparingInt(view -> view.block().depth());
-
     private static final Logger LOG = LoggerFactory.getLogger(WarmUp.class);
 
     private final NodeServices services;
@@ -138,34 +130,32 @@ final class WarmUp {
         if (!(PlaceFrameDescriptor.decode(payload) instanceof HotQuery query)) {
             throw new MooncakeException(MooncakeException.Code.CORRUPT, "placement frame (expected: a hot query)");
         }
-        LocalKvPool pool = services.localPools().get(query.pool());
-        SsdTier tier = services.tiers().get(query.pool());
-        if (pool == null) {
+        if (!services.localPools().containsKey(query.pool())) {
             throw new MooncakeException(
                     MooncakeException.Code.NOT_FOUND,
                     "pool: " + query.pool() + " (expected: one of "
                             + services.localPools().keySet() + ")");
         }
-        PriorityQueue<BlockView> most = new PriorityQueue<>(MOST_USED.reversed());
-        SsdTier.forEachView(pool, tier, view -> {
+        PriorityQueue<Held> most = new PriorityQueue<>(Held.MOST_USED.reversed());
+        Held.forEach(services, query.pool(), view -> {
             most.add(view);
             if (most.size() > query.max()) {
                 most.poll();
             }
         });
-        List<BlockView> sorted = new ArrayList<>(most);
-        sorted.sort(MOST_USED);
+        List<Held> sorted = new ArrayList<>(most);
+        sorted.sort(Held.MOST_USED);
         return PlaceFrameDescriptor.encode(new HotBlocks(whole(sorted)));
     }
 
     /** Without those whose parent is left out although it is here: they would be of no use. */
-    private static List<Hot> whole(List<BlockView> sorted) {
+    private static List<Hot> whole(List<Held> sorted) {
         Set<BlockKey> named = new HashSet<>();
         List<Hot> blocks = new ArrayList<>();
-        for (BlockView view : sorted) {
-            if (view.block().depth() == 0 || named.contains(view.block().parent())) {
-                named.add(view.block().key());
-                blocks.add(new Hot(view.block().key(), view.hits(), view.block().tenant()));
+        for (Held view : sorted) {
+            if (view.depth() == 0 || named.contains(view.parent())) {
+                named.add(view.key());
+                blocks.add(new Hot(view.key(), view.hits(), view.tenant()));
             }
         }
         return blocks;

@@ -82,7 +82,11 @@ class PlacementTest {
             Ignite alone = grid.start("alone");
             TestBlocks.store(pool(alone), TOKENS);
 
-            assertThat(Mooncake.of(alone).drain(Duration.ofSeconds(30)).moved()).isZero();
+            DrainResult drained = Mooncake.of(alone).drain(Duration.ofSeconds(30));
+
+            assertThat(drained.moved()).isZero();
+            assertThat(drained.left()).isEqualTo(BLOCKS);
+            assertThat(drained.took()).isLessThan(Duration.ofSeconds(20));
         }
     }
 
