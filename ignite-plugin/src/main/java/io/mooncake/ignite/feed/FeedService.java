@@ -49,6 +49,7 @@ public final class FeedService implements AutoCloseable {
 
     private final ControlPlane control;
     private final boolean announces;
+    private final FeedChecks checks;
     private final OwnerFeed owner;
     private final LongSupplier nanoClock;
     private final Duration heartbeat;
@@ -92,6 +93,21 @@ public final class FeedService implements AutoCloseable {
             long ringBytes,
             LongSupplier nanoClock,
             FeedThread thread) {
+        this(control, incarnation, pools, announces, heartbeat, ringBytes, nanoClock, thread, FeedChecks.ALL);
+    }
+
+    /** @param checks those of the followers; a simulation leaves one out */
+    FeedService(
+            ControlPlane control,
+            UUID incarnation,
+            Collection<String> pools,
+            boolean announces,
+            Duration heartbeat,
+            long ringBytes,
+            LongSupplier nanoClock,
+            FeedThread thread,
+            FeedChecks checks) {
+        this.checks = checks;
         this.control = control;
         this.announces = announces;
         this.nanoClock = nanoClock;
@@ -179,7 +195,8 @@ public final class FeedService implements AutoCloseable {
                     sinks,
                     query -> control.request(address, NAME, query, Deadline.of(REQUEST_TIMEOUT)),
                     nanoClock,
-                    3 * heartbeat.toNanos());
+                    3 * heartbeat.toNanos(),
+                    checks);
             Following entry = new Following(address, version, follower);
             Following before = following.put(nodeId, entry);
             if (before != null) {

@@ -15,6 +15,7 @@ import java.util.function.LongSupplier;
  */
 public final class OwnerFollower implements AutoCloseable {
     private final UUID incarnation;
+    private final FeedChecks checks;
     private final Map<String, PoolFollower> pools = new TreeMap<>();
     private final AtomicLong badFrames = new AtomicLong();
     private volatile OwnerState state = OwnerState.UNKNOWN;
@@ -34,9 +35,21 @@ public final class OwnerFollower implements AutoCloseable {
             FeedRequests requests,
             LongSupplier nanoClock,
             long pollNanos) {
+        this(incarnation, version, sinks, requests, nanoClock, pollNanos, FeedChecks.ALL);
+    }
+
+    OwnerFollower(
+            UUID incarnation,
+            int version,
+            Map<String, HolderSink> sinks,
+            FeedRequests requests,
+            LongSupplier nanoClock,
+            long pollNanos,
+            FeedChecks checks) {
+        this.checks = checks;
         this.incarnation = incarnation;
-        sinks.forEach((pool, sink) ->
-                pools.put(pool, new PoolFollower(incarnation, pool, version, sink, requests, nanoClock, pollNanos)));
+        sinks.forEach((pool, sink) -> pools.put(
+                pool, new PoolFollower(incarnation, pool, version, sink, requests, nanoClock, pollNanos, checks)));
     }
 
     /** Asks for the first snapshots. The subscription should be there before. */
@@ -49,7 +62,7 @@ public final class OwnerFollower implements AutoCloseable {
         try {
             FeedFrame frame = FeedFrame.decode(bytes);
             PoolFollower pool = pools.get(frame.pool());
-            if (pool != null && frame.incarnation().equals(incarnation)) {
+            if (pool != null && (frame.incarnation().equals(incarnation) || !checks.checksIncarnation())) {
                 OwnerState told = frame.state();
                 if (told != null) {
                     state = told;

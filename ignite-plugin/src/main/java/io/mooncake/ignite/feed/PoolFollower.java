@@ -39,6 +39,7 @@ final class PoolFollower {
     private final FeedRequests requests;
     private final LongSupplier nanoClock;
     private final long pollNanos;
+    private final FeedChecks checks;
     private final TreeMap<Long, FeedFrame> early = new TreeMap<>();
 
     private final EventCursor event = new EventCursor();
@@ -68,7 +69,8 @@ final class PoolFollower {
             HolderSink sink,
             FeedRequests requests,
             LongSupplier nanoClock,
-            long pollNanos) {
+            long pollNanos,
+            FeedChecks checks) {
         this.incarnation = incarnation;
         this.pool = pool;
         this.version = version;
@@ -76,6 +78,7 @@ final class PoolFollower {
         this.requests = requests;
         this.nanoClock = nanoClock;
         this.pollNanos = pollNanos;
+        this.checks = checks;
         this.heardAt = nanoClock.getAsLong();
     }
 
@@ -92,7 +95,7 @@ final class PoolFollower {
     void onFrame(FeedFrame frame) {
         Query query;
         synchronized (this) {
-            if (state == State.CLOSED || !frame.incarnation().equals(incarnation) || frame.kind() != FrameKind.EVENTS) {
+            if (state == State.CLOSED || !isOfThisLife(frame) || frame.kind() != FrameKind.EVENTS) {
                 badFrames++;
                 return;
             }
@@ -146,7 +149,7 @@ final class PoolFollower {
     /** Voids all entries at once. Idempotent. */
     synchronized void close() {
         state = State.CLOSED;
-        if (shown != null) {
+        if (shown != null && checks.clearsLost()) {
             shown.lose();
         }
         if (copy != null) {
@@ -189,7 +192,7 @@ final class PoolFollower {
     private @Nullable FeedFrame decode(byte[] reply) {
         try {
             FeedFrame frame = FeedFrame.decode(reply);
-            if (frame.incarnation().equals(incarnation) && frame.pool().equals(pool)) {
+            if (isOfThisLife(frame) && frame.pool().equals(pool)) {
                 return frame;
             }
         } catch (MooncakeException e) {
@@ -197,6 +200,10 @@ final class PoolFollower {
         }
         badFrames++;
         return null;
+    }
+
+    private boolean isOfThisLife(FeedFrame frame) {
+        return frame.incarnation().equals(incarnation) || !checks.checksIncarnation();
     }
 
     private @Nullable Query onPage(FeedFrame page) {
@@ -208,7 +215,7 @@ final class PoolFollower {
             copyFirst = page.first();
         }
         apply(page, 0, copy);
-        if (page.nextCursor() >= 0) {
+        if (page.nextCursor() >= 0 && checks.showsWholeCopies()) {
             cursor = page.nextCursor();
             return ask(QueryKind.SNAPSHOT, cursor, 0);
         }
@@ -255,7 +262,7 @@ final class PoolFollower {
 
     private void keep(FeedFrame frame) {
         known = Math.max(known, frame.end());
-        if (frame.count() == 0 || frame.end() <= expected && state == State.LIVE) {
+        if (frame.count() == 0 || frame.end() <= expected && state == State.LIVE && checks.appliesOnce()) {
             return;
         }
         FeedFrame other = early.get(frame.first());
@@ -278,13 +285,13 @@ final class PoolFollower {
         while (!early.isEmpty()) {
             Map.Entry<Long, FeedFrame> entry = early.firstEntry();
             FeedFrame frame = entry.getValue();
-            if (frame.first() > expected) {
+            if (frame.first() > expected && checks.repairsGaps()) {
                 break;
             }
             early.pollFirstEntry();
             earlyEvents -= frame.count();
-            if (shown != null && frame.end() > expected) {
-                apply(frame, (int) Math.max(0, expected - frame.first()), shown);
+            if (shown != null && (frame.end() > expected || !checks.appliesOnce())) {
+                apply(frame, checks.appliesOnce() ? (int) Math.max(0, expected - frame.first()) : 0, shown);
             }
             expected = Math.max(expected, frame.end());
         }
