@@ -2,6 +2,7 @@
 package io.mooncake.benchmarks;
 
 import io.mooncake.base.ByteSize;
+import io.mooncake.benchmarks.index.FeedBench;
 import io.mooncake.benchmarks.index.IndexBench;
 import io.mooncake.benchmarks.memory.MemoryBench;
 import io.mooncake.benchmarks.policy.PolicyBench;
@@ -43,6 +44,7 @@ public final class Main implements Callable<Integer> {
             new E2eBench(),
             new IndexBench(),
             new PoolBench(),
+            new FeedBench(),
             new TransferBench(),
             new MessagesBench(),
             new MemoryBench(),

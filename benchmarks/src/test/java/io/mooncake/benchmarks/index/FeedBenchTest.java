@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.benchmarks.index;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.mooncake.benchmarks.Bench;
+import io.mooncake.examples.cli.Terminal;
+import io.mooncake.examples.report.BenchmarkReport;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class FeedBenchTest {
+    /** The harness with few events: an index that lacks some ends it. Whether it is fast is no test's question. */
+    @Test
+    void run_fewEvents_measuresEveryFigure() throws InterruptedException {
+        Bench.Settings settings =
+                new Bench.Settings(Path.of(""), 1, true, List.of(), List.of(), null, List.of(), List.of(5_000));
+        BenchmarkReport report = new FeedBench().run(settings, Terminal.standard());
+        assertThat(report.results()).hasSize(4).allMatch(result -> result.value() > 0);
+    }
+}
