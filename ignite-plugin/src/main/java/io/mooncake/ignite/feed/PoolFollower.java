@@ -269,8 +269,10 @@ final class PoolFollower {
         if (other != null && other.count() >= frame.count()) {
             return;
         }
-        if (earlyEvents + frame.count() > MAX_EARLY_EVENTS) {
-            // Dropped like a frame lost on the way: the gap is repaired by request.
+        boolean due = state == State.LIVE && frame.first() <= expected;
+        if (earlyEvents + frame.count() > MAX_EARLY_EVENTS && !due) {
+            // Dropped like a frame lost on the way: the gap is repaired by request. What the others wait for is never
+            // dropped: it is applied at once.
             return;
         }
         if (other != null) {

@@ -41,6 +41,54 @@ class FeedPropertyTest {
         System.out.println("feed: " + runs + " runs from seed " + first);
     }
 
+    /** A frame is lost, and more come behind it than a follower lets wait, before the first answer to a repair does. */
+    @Test
+    void follow_moreWaitsThanThereIsRoomFor_catchesUp() {
+        int events = 100_000;
+        PoolIndex index = new PoolIndex(IDENTITY, events);
+        List<byte[]> wire = new ArrayList<>();
+        ArrayDeque<Runnable> replies = new ArrayDeque<>();
+        UUID incarnation = new UUID(1, 2);
+        OwnerFeed owner = new OwnerFeed(
+                incarnation,
+                List.of("p"),
+                new OwnerFeed.Publisher() {
+                    @Override
+                    public void publish(int version, byte[] frame) {
+                        wire.add(frame);
+                    }
+
+                    @Override
+                    public void onFlushed(String pool, Supplier<List<BlockEvent>> flushed) {}
+                },
+                64L << 20);
+        OwnerFollower follower = new OwnerFollower(
+                incarnation,
+                2,
+                Map.of("p", index.sink(new UUID(3, 4))),
+                query -> {
+                    CompletableFuture<byte[]> reply = new CompletableFuture<>();
+                    replies.add(() -> reply.complete(owner.answer(query)));
+                    return reply;
+                },
+                () -> 0,
+                1);
+        follower.start();
+        replies.remove().run();
+        for (int i = 0; i < events; i++) {
+            BlockKey key = new BlockKey(i * 0x9E3779B97F4A7C15L, i, i, i);
+            owner.append("p", BlockEvent.stored(key, key, 0, new int[] {1, 2, 3, 4}));
+        }
+        owner.flush();
+        wire.subList(1, wire.size()).forEach(follower::onFrame);
+        for (int answers = 0; answers < 1_000 && !follower.current(); answers++) {
+            follower.tick();
+            replies.remove().run();
+        }
+        assertThat(follower.current()).isTrue();
+        assertThat(index.entries()).isEqualTo(events);
+    }
+
     /** One owner, one follower and a network between them that does what the seed says. */
     private static final class World {
         private final Random random;
