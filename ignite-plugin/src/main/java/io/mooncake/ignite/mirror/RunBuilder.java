@@ -2,7 +2,6 @@
 package io.mooncake.ignite.mirror;
 
 import io.mooncake.memory.BlockKey;
-import io.mooncake.memory.BlockView;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -18,26 +17,25 @@ final class RunBuilder {
     /** Most blocks of a run. */
     static final int MAX_BLOCKS = 32;
 
-    private final Map<BlockKey, BlockView> byKey;
+    private final Map<BlockKey, SeenBlock> byKey;
     private final Map<BlockKey, Children> byParent;
 
-    private RunBuilder(Collection<BlockView> views) {
+    private RunBuilder(Collection<SeenBlock> views) {
         this.byKey = new HashMap<>(views.size() * 2);
         this.byParent = new HashMap<>(views.size() * 2);
-        for (BlockView view : views) {
-            byKey.put(view.block().key(), view);
+        for (SeenBlock view : views) {
+            byKey.put(view.key(), view);
         }
-        for (BlockView view : byKey.values()) {
-            byParent.computeIfAbsent(view.block().parent(), key -> new Children())
-                    .add(view);
+        for (SeenBlock view : byKey.values()) {
+            byParent.computeIfAbsent(view.parent(), key -> new Children()).add(view);
         }
     }
 
     /** The runs of {@code views}, in no order; each block is in exactly one. */
-    static List<Run> build(Collection<BlockView> views) {
+    static List<Run> build(Collection<SeenBlock> views) {
         RunBuilder builder = new RunBuilder(views);
         List<Run> runs = new ArrayList<>();
-        for (BlockView view : builder.byKey.values()) {
+        for (SeenBlock view : builder.byKey.values()) {
             if (builder.isFirst(view)) {
                 runs.add(builder.follow(view));
             }
@@ -45,30 +43,28 @@ final class RunBuilder {
         return runs;
     }
 
-    private boolean isFirst(BlockView view) {
-        BlockKey parent = view.block().parent();
+    private boolean isFirst(SeenBlock view) {
+        BlockKey parent = view.parent();
         Children siblings = byParent.get(parent);
-        return view.block().depth() % MAX_BLOCKS == 0
-                || !byKey.containsKey(parent)
-                || (siblings != null && siblings.count > 1);
+        return view.depth() % MAX_BLOCKS == 0 || !byKey.containsKey(parent) || (siblings != null && siblings.count > 1);
     }
 
-    private Run follow(BlockView first) {
-        BlockView last = first;
+    private Run follow(SeenBlock first) {
+        SeenBlock last = first;
         int blocks = 1;
         long bytes = first.bytes();
-        BlockView next = next(last);
+        SeenBlock next = next(last);
         while (next != null && blocks < MAX_BLOCKS) {
             last = next;
             blocks++;
             bytes += last.bytes();
             next = next(last);
         }
-        return new Run(first.block().key(), last.block().key(), last.block().depth(), blocks, bytes, last.hits());
+        return new Run(first.key(), last.key(), last.depth(), blocks, bytes, last.hits());
     }
 
-    private @Nullable BlockView next(BlockView view) {
-        Children children = byParent.get(view.block().key());
+    private @Nullable SeenBlock next(SeenBlock view) {
+        Children children = byParent.get(view.key());
         if (children == null || children.count != 1 || children.last == null) {
             return null;
         }
@@ -77,9 +73,9 @@ final class RunBuilder {
 
     private static final class Children {
         private int count;
-        private @Nullable BlockView last;
+        private @Nullable SeenBlock last;
 
-        private void add(BlockView view) {
+        private void add(SeenBlock view) {
             count++;
             last = view;
         }

@@ -7,7 +7,6 @@ import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.ignite.state.CacheRegion;
-import io.mooncake.memory.BlockView;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.PoolStatistics;
 import io.mooncake.memory.SsdTier;
@@ -32,7 +31,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps {@code MOONCAKE.PREFIXES} like this node's pools. Each pass reads the pools, cuts them into runs, compares with what was written
+ * Keeps {@code MOONCAKE.PREFIXES} like this node's pools. Each pass walks over the pools page by page, holding none of their locks, cuts them into runs, compares with what was written
  * before and writes the difference. Nothing is remembered that a pass could not find again, so a failed write, a lost partition or an
  * inactive cluster needs no repair besides the next pass.
  *
@@ -52,6 +51,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     private static final long REWRITE_MILLIS = 60_000;
     private static final long SPOT_CHECK_MILLIS = 2_000;
     private static final int SPOT_CHECK_ROWS = 64;
+    private static final int PAGE_BLOCKS = 1_024;
     private static final Logger LOG = LoggerFactory.getLogger(SqlMirror.class);
 
     private final AtomicLong passes = new AtomicLong();
@@ -59,9 +59,12 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     private final AtomicLong rowsRemoved = new AtomicLong();
     private final AtomicLong rowsOverBudget = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
+    private final AtomicLong rewrites = new AtomicLong();
     private volatile int rows;
     private volatile boolean paused = true;
     private volatile boolean full;
+    private volatile long blocks;
+    private volatile long rewriteMicros;
     private volatile boolean stopped;
     private volatile boolean membersLost;
     // Below: by passes only.
@@ -101,6 +104,13 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
                 "paused",
                 "1 while the cluster takes no writes: inactive or read-only.",
                 () -> paused ? 1L : 0L);
+        adapter.registerMetric(registry, "blocks", "Blocks that those rows stand for.", () -> blocks);
+        adapter.registerMetric(registry, "rewrites", "Passes that wrote all rows.", rewrites::get);
+        adapter.registerMetric(
+                registry,
+                "rewriteMicros",
+                "How long the last of these took, from the first look at the pools to the last row written, in microseconds.",
+                () -> rewriteMicros);
         adapter.registerMetric(
                 registry,
                 "full",
@@ -211,7 +221,12 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             return;
         }
         idlePasses = 0;
+        boolean all = distrusted;
         distrusted = !show(wanted(services, open), open, services);
+        if (all && !distrusted) {
+            rewriteMicros = TimeUnit.NANOSECONDS.toMicros(services.nanoClock().getAsLong() - now);
+            rewrites.incrementAndGet();
+        }
         // What was counted before the pools were read is shown for certain; what came meanwhile is for the next pass.
         lastMoved = moved;
     }
@@ -226,6 +241,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
         int written = open.put(changed, diff, () -> !region.full(services.ignite()));
         rowsWritten.addAndGet(written);
         rows = diff.rows();
+        blocks = wanted.values().stream().mapToLong(PrefixRow::blocks).sum();
         boolean shown = written == changed.size();
         if (!shown && !full) {
             LOG.warn(
@@ -307,10 +323,14 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             String name,
             LocalKvPool pool,
             List<Map.Entry<String, PrefixRow>> found) {
-        List<BlockView> views = new ArrayList<>();
-        SsdTier.forEachView(pool, services.tiers().get(name), views::add);
+        List<SeenBlock> seen = new ArrayList<>();
+        SsdTier tier = services.tiers().get(name);
+        int at = 0;
+        while (at != LocalKvPool.WALK_END) {
+            at = SsdTier.forEachHeld(pool, tier, at, PAGE_BLOCKS, block -> seen.add(SeenBlock.of(block)));
+        }
         int blockTokens = pool.identity().blockTokens();
-        for (Run run : RunBuilder.build(views)) {
+        for (Run run : RunBuilder.build(seen)) {
             found.add(Map.entry(
                     open.key(name, run),
                     new PrefixRow(

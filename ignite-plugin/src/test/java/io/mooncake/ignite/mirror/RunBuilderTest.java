@@ -5,8 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 import io.mooncake.memory.BlockKey;
-import io.mooncake.memory.BlockView;
-import io.mooncake.memory.StoredBlock;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -27,7 +25,7 @@ class RunBuilderTest {
 
     @Test
     void build_oneChain_oneRunWithHitsOfItsEnd() {
-        List<BlockView> chain = chain(0, 5);
+        List<SeenBlock> chain = chain(0, 5);
 
         assertThat(RunBuilder.build(chain)).containsExactly(new Run(key(0), key(4), 4, 5, 500, 4));
     }
@@ -43,7 +41,7 @@ class RunBuilderTest {
 
     @Test
     void build_branch_cutsBeforeIt() {
-        List<BlockView> blocks = chain(0, 3);
+        List<SeenBlock> blocks = chain(0, 3);
         blocks.add(view(key(100), key(2), 3));
         blocks.add(view(key(101), key(100), 4));
         blocks.add(view(key(200), key(2), 3));
@@ -55,7 +53,7 @@ class RunBuilderTest {
 
     @Test
     void build_promptsWithCommonRoot_firstBlocksAreRunsOfTheirOwn() {
-        List<BlockView> blocks = chain(0, 2);
+        List<SeenBlock> blocks = chain(0, 2);
         blocks.add(view(key(50), ROOT, 0));
 
         assertThat(RunBuilder.build(blocks)).hasSize(2);
@@ -63,7 +61,7 @@ class RunBuilderTest {
 
     @Test
     void build_gap_startsANewRun() {
-        List<BlockView> blocks = chain(0, 6);
+        List<SeenBlock> blocks = chain(0, 6);
         blocks.remove(3);
 
         assertThat(RunBuilder.build(blocks))
@@ -77,7 +75,7 @@ class RunBuilderTest {
         System.out.println("mooncake.seed=" + seed);
         Random random = new Random(seed);
         for (int round = 0; round < 50; round++) {
-            List<BlockView> tree = randomTree(random, 1 + random.nextInt(400));
+            List<SeenBlock> tree = randomTree(random, 1 + random.nextInt(400));
             List<Run> runs = RunBuilder.build(tree);
             assertThat(runs.stream().mapToInt(Run::blocks).sum()).isEqualTo(tree.size());
             assertThat(runs).allMatch(run -> run.blocks() >= 1 && run.blocks() <= RunBuilder.MAX_BLOCKS);
@@ -90,15 +88,15 @@ class RunBuilderTest {
     }
 
     /** Walks each run from its end to its start by parents: an oracle that shares no code with the builder. */
-    private static void requireChains(List<BlockView> tree, List<Run> runs) {
-        Map<BlockKey, StoredBlock> byKey = new HashMap<>();
+    private static void requireChains(List<SeenBlock> tree, List<Run> runs) {
+        Map<BlockKey, SeenBlock> byKey = new HashMap<>();
         Map<BlockKey, Integer> children = new HashMap<>();
-        for (BlockView view : tree) {
-            byKey.put(view.block().key(), view.block());
-            children.merge(view.block().parent(), 1, Integer::sum);
+        for (SeenBlock view : tree) {
+            byKey.put(view.key(), view);
+            children.merge(view.parent(), 1, Integer::sum);
         }
         for (Run run : runs) {
-            StoredBlock block = byKey.get(run.last());
+            SeenBlock block = byKey.get(run.last());
             for (int i = 1; i < run.blocks(); i++) {
                 assertThat(children.get(block.parent())).isEqualTo(1);
                 block = byKey.get(block.parent());
@@ -107,8 +105,8 @@ class RunBuilderTest {
         }
     }
 
-    private static List<BlockView> randomTree(Random random, int size) {
-        List<BlockView> tree = new ArrayList<>();
+    private static List<SeenBlock> randomTree(Random random, int size) {
+        List<SeenBlock> tree = new ArrayList<>();
         for (int i = 0; i < size; i++) {
             // Mostly on at the newest block, so that long chains come up too.
             int at = tree.isEmpty() || random.nextInt(40) == 0
@@ -117,25 +115,21 @@ class RunBuilderTest {
             tree.add(
                     at < 0
                             ? view(key(i), ROOT, 0)
-                            : view(
-                                    key(i),
-                                    tree.get(at).block().key(),
-                                    tree.get(at).block().depth() + 1));
+                            : view(key(i), tree.get(at).key(), tree.get(at).depth() + 1));
         }
         return tree;
     }
 
-    private static List<BlockView> chain(int from, int blocks) {
-        List<BlockView> chain = new ArrayList<>();
+    private static List<SeenBlock> chain(int from, int blocks) {
+        List<SeenBlock> chain = new ArrayList<>();
         for (int i = 0; i < blocks; i++) {
             chain.add(view(key(from + i), i == 0 ? ROOT : key(from + i - 1), i));
         }
         return chain;
     }
 
-    private static BlockView view(BlockKey key, BlockKey parent, int depth) {
-        return new BlockView(
-                new StoredBlock(key, parent, depth, new int[64], 1, "default"), "DRAM", 100, depth, 0, 0, false);
+    private static SeenBlock view(BlockKey key, BlockKey parent, int depth) {
+        return new SeenBlock(key, parent, depth, 100, depth);
     }
 
     private static BlockKey key(long id) {
