@@ -270,13 +270,19 @@ final class Transfers {
         run(lease.peer(), workspace, read.targets, read.sizes, statuses);
         lease.copied(workspace.batch.copiedBytes());
         if (checks.leaseExpiry() && lease.expired()) {
-            // Verified, but too late to be relied upon.
             for (int i = 0; i < count; i++) {
-                if (statuses[i] == TransferStatus.COMPLETED) {
+                if (saysNothing(statuses[i])) {
                     statuses[i] = TransferStatus.LEASE_EXPIRED;
                 }
             }
         }
+    }
+
+    /** Whether the end of the term explains it: verified, but too late to be relied upon, or no more what was leased. */
+    private static boolean saysNothing(TransferStatus afterTheTerm) {
+        return afterTheTerm == TransferStatus.COMPLETED
+                || afterTheTerm == TransferStatus.STALE_GENERATION
+                || afterTheTerm == TransferStatus.CHECKSUM;
     }
 
     /** As {@link Deadline} has it; nothing behind this meets a sum that overflows. */
