@@ -24,8 +24,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Every access is checked before the first byte (region, range, rights, expiry, MAC, generation) and again after the last one, and the
  * trailer tells the reader the second outcome: memory that was recycled while it was being sent is known as such. A write is also checked
- * between pieces, and none is accepted after the handle's expiry: the watchdog closes the channel then. A peer that stops taking bytes is
- * cut likewise, so no thread stays inside a region for longer than {@link #MAX_STALL_NANOS}.
+ * between pieces, and none is accepted after the handle's expiry: shortly before it bytes begin to pass through a buffer and are checked
+ * when they have come. Where one that was begun earlier is then still waited for, the watchdog closes the channel. A peer that stops taking
+ * bytes is cut likewise, so no thread stays inside a region for longer than {@link #MAX_STALL_NANOS}.
  */
 final class TcpServerConnection extends WatchedChannel {
     /** A response must have been taken, and a write must have arrived, within this time. */
@@ -33,6 +34,12 @@ final class TcpServerConnection extends WatchedChannel {
 
     /** How long an access waits for buffers that others have, where memory of a device passes through such. */
     private static final long MAX_DEVICE_WAIT_NANOS = 5_000_000_000L;
+
+    /**
+     * So long before the handle's expiry a write stops taking bytes right into the memory: they could come too late, and only closing the
+     * channel would keep them out. From then on the writer is told that its handle has ended.
+     */
+    private static final long SOON_NANOS = 1_000_000_000L;
 
     private static final int BUFFERED_REQUESTS = 32;
     private static final int WRITE_PIECE_BYTES = 256 << 10;
@@ -275,19 +282,18 @@ final class TcpServerConnection extends WatchedChannel {
     }
 
     private void receive(Region region) throws IOException {
-        arm(Math.min(
-                System.nanoTime() + MAX_STALL_NANOS,
-                check.checks().leaseExpiry() ? request.claim.expiresAtNanos : Long.MAX_VALUE - 1));
+        long stalledAtNanos = System.nanoTime() + MAX_STALL_NANOS;
         long address = region.address() + request.claim.start();
         taken = 0;
         RefusalCause cause = region.device() == null
-                ? receive(region, view.at(address, request.length()))
+                ? receive(region, view.at(address, request.length()), stalledAtNanos)
                 : receive(region, region.device(), address);
         if (cause == null) {
             cause = ended(region);
         }
         if (cause != null) {
             note(cause);
+            arm(System.nanoTime() + MAX_STALL_NANOS);
             discard(request.length() - taken);
         } else {
             counters.requestsServed.increment();
@@ -296,19 +302,60 @@ final class TcpServerConnection extends WatchedChannel {
         respond(AccessCheck.status(cause), 0);
     }
 
-    private @Nullable RefusalCause receive(Region region, ByteBuffer target) throws IOException {
+    private @Nullable RefusalCause receive(Region region, ByteBuffer target, long stalledAtNanos) throws IOException {
+        boolean soon = endsSoon();
+        if (!soon && check.checks().leaseExpiry()) {
+            arm(Math.min(stalledAtNanos, request.claim.expiresAtNanos));
+        }
         takeEarly(target);
         while (target.position() < request.length()) {
             RefusalCause cause = ended(region);
             if (cause != null) {
                 return cause;
             }
-            takeAll(target.limit(Math.min(request.length(), target.position() + WRITE_PIECE_BYTES)));
+            target.limit(Math.min(request.length(), target.position() + WRITE_PIECE_BYTES));
+            if (!soon && endsSoon()) {
+                soon = true;
+                arm(stalledAtNanos);
+            }
+            cause = soon ? takeChecked(region, target) : null;
+            if (cause != null) {
+                return cause;
+            }
+            takeAll(target);
         }
         return null;
     }
 
-    /** As above for memory of a device: each piece is checked before it is copied there, and all copies have ended on return. */
+    private boolean endsSoon() {
+        return check.checks().leaseExpiry() && request.claim.expiresAtNanos - System.nanoTime() < SOON_NANOS;
+    }
+
+    /** Takes bytes by way of a buffer, as long as what was granted is granted when they have come. */
+    private @Nullable RefusalCause takeChecked(Region region, ByteBuffer target) throws IOException {
+        ByteBuffer buffer = scratch();
+        while (target.hasRemaining()) {
+            buffer.clear().limit(Math.min(target.remaining(), DRAIN_BYTES));
+            taken += requireMore(channel.read(buffer));
+            RefusalCause cause = ended(region);
+            if (cause != null) {
+                return cause;
+            }
+            target.put(buffer.flip());
+        }
+        return null;
+    }
+
+    private ByteBuffer scratch() {
+        ByteBuffer scratch = drain;
+        if (scratch == null) {
+            scratch = direct(DRAIN_BYTES);
+            drain = scratch;
+        }
+        return scratch;
+    }
+
+    /** As above for memory of a device: a piece that has come is checked before it is copied there; all copies have ended on return. */
     private @Nullable RefusalCause receive(Region region, DeviceMemory device, long address) throws IOException {
         try (DeviceMemory.Passage passage = device.open(System.nanoTime() + MAX_DEVICE_WAIT_NANOS)) {
             if (passage == null) {
@@ -322,7 +369,8 @@ final class TcpServerConnection extends WatchedChannel {
                 }
                 takeEarly(piece);
                 takeAll(piece);
-                return true;
+                stopped = ended(region);
+                return stopped == null;
             });
             return sound ? stopped : RefusalCause.DEVICE;
         }
@@ -349,11 +397,7 @@ final class TcpServerConnection extends WatchedChannel {
         int early = Math.min(in.remaining(), bytes);
         in.position(in.position() + early);
         int left = bytes - early;
-        ByteBuffer scratch = drain;
-        if (scratch == null) {
-            scratch = direct(DRAIN_BYTES);
-            drain = scratch;
-        }
+        ByteBuffer scratch = scratch();
         while (left > 0) {
             scratch.clear().limit(Math.min(left, DRAIN_BYTES));
             left -= requireMore(channel.read(scratch));
