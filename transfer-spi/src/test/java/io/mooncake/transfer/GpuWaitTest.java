@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -96,7 +97,7 @@ class GpuWaitTest {
                 CompletableFuture.supplyAsync(() -> read(gpu.address + ALL_BUFFERS, 20_000));
         Thread.sleep(300);
         assertThat(waiting).isNotDone();
-        assertThat(read(host.address, 5_000)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(read(host.address, 20_000)).isEqualTo(TransferStatus.COMPLETED);
         assertThat(host.holds(2, 0, SIZE)).isTrue();
         assertThat(waiting).isNotDone();
         FakeCuda.slowWaits(0);
@@ -110,13 +111,17 @@ class GpuWaitTest {
     void unregisterMemory_readIntoItWaitsForBuffers_endsThatRead() throws Exception {
         try (Memory more = new GpuTestMemory(SIZE, 1)) {
             int region = more.register(reader);
-            CompletableFuture<TransferStatus> waiting =
-                    CompletableFuture.supplyAsync(() -> read(more.address, LEASE_MILLIS));
-            Thread.sleep(300);
+            AtomicReference<Thread> reading = new AtomicReference<>();
+            CompletableFuture<TransferStatus> waiting = CompletableFuture.supplyAsync(() -> {
+                reading.set(Thread.currentThread());
+                return read(more.address, LEASE_MILLIS);
+            });
+            TransferContract.await(
+                    () -> reading.get() != null && reading.get().getState() == Thread.State.TIMED_WAITING);
             long began = System.nanoTime();
             reader.unregisterMemory(region);
             assertThat((System.nanoTime() - began) / 1_000_000).isLessThan(10_000);
-            assertThat(waiting.get(1, TimeUnit.SECONDS)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
+            assertThat(waiting.get(20, TimeUnit.SECONDS)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
             assertThat(more.untouched(0, SIZE)).isTrue();
         }
     }
@@ -127,9 +132,9 @@ class GpuWaitTest {
         for (int i = 0; i < 7; i++) {
             assertThat(read(gpu.address + ALL_BUFFERS, 50)).isEqualTo(TransferStatus.TIMEOUT);
         }
-        assertThat(read(host.address, 5_000)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(read(host.address, 20_000)).isEqualTo(TransferStatus.COMPLETED);
         FakeCuda.slowWaits(0);
         assertThat(first.join()).containsExactly(TransferStatus.COMPLETED);
-        assertThat(read(gpu.address + ALL_BUFFERS, 5_000)).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(read(gpu.address + ALL_BUFFERS, 20_000)).isEqualTo(TransferStatus.COMPLETED);
     }
 }

@@ -80,11 +80,22 @@ final class InitializeTest {
         }
     }
 
+    private static boolean refusesPeer(TransferEngine asking, String name) {
+        try {
+            asking.peer(name, soon());
+            return false;
+        } catch (MooncakeException e) {
+            return true;
+        }
+    }
+
     @Test
     void peer_twoLivingEnginesOfOneName_isRefusedAndOneThatIsLeftIsFound() {
         TransferEngine first = initialize("127.0.0.1");
         try (TransferEngine second = initialize("127.0.0.1");
                 TransferEngine asking = initialize("127.0.0.1:47740")) {
+            // Of one of them it may have heard earlier than of the other.
+            TransferContract.await(() -> refusesPeer(asking, "127.0.0.1"));
             assertThatThrownBy(() -> asking.peer("127.0.0.1", soon()))
                     .hasMessageContaining("give each a port")
                     .extracting("code")

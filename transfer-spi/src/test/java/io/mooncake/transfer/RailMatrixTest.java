@@ -92,9 +92,10 @@ final class RailMatrixTest {
                 real.controlPort(),
                 real.eventPort(),
                 List.of("127.0.0.77"));
-        for (int i = 0; i < 3; i++) {
+        long until = System.nanoTime() + 20_000_000_000L;
+        do {
             read(halfDown, SIZE);
-        }
+        } while (reader.rails(halfDown).get(1).failures() == 0 && System.nanoTime() - until < 0);
         assertThat(reader.rails(halfDown).get(1).failures()).isPositive();
         assertThat(measured()).extracting(PathMatrix.Entry::railName).containsExactly("tcp 0");
     }

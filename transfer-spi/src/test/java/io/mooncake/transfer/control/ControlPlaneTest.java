@@ -11,7 +11,6 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.TransferEngineConfig;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -25,6 +24,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -115,26 +115,42 @@ final class ControlPlaneTest {
 
     @Test
     void request_handlerSlow_endsAtTheDeadline() {
-        CountDownLatch release = new CountDownLatch(1);
+        Semaphore release = new Semaphore(0);
         server.control().handle("slow", (from, payload) -> {
             try {
-                release.await();
+                release.acquire();
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }
             return payload;
         });
         server.control().handle("echo", (from, payload) -> payload);
-        ask(server.address(), "echo", new byte[0], 10_000).join();
-        long before = System.nanoTime();
-        assertFails(ask(server.address(), "slow", new byte[0], 200), MooncakeException.Code.DEADLINE_EXCEEDED);
-        assertThat(System.nanoTime() - before).isBetween(200_000_000L, 450_000_000L);
-        release.countDown();
+        long least = Long.MAX_VALUE;
+        // A busy machine may hold up one call, not each of them.
+        for (int i = 0; i < 5 && least >= 450_000_000L; i++) {
+            ask(server.address(), "echo", new byte[0], 20_000).join();
+            long before = System.nanoTime();
+            assertFails(ask(server.address(), "slow", new byte[0], 200), MooncakeException.Code.DEADLINE_EXCEEDED);
+            long took = System.nanoTime() - before;
+            assertThat(took).isBetween(200_000_000L, 20_000_000_000L);
+            least = Math.min(least, took);
+            release.release();
+        }
+        assertThat(least).isLessThan(450_000_000L);
     }
 
     @Test
     void request_otherPeersAreSilent_isNotHeldUp() throws Exception {
         server.control().handle("echo", (from, payload) -> payload);
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < 3 && least >= 3_000_000_000L; i++) {
+            least = Math.min(least, nanosWhileOthersAreSilent());
+        }
+        assertThat(least).isLessThan(3_000_000_000L);
+    }
+
+    /** What a request takes while others wait for four seconds, in vain. */
+    private long nanosWhileOthersAreSilent() throws IOException {
         List<ServerSocket> holes = new ArrayList<>();
         try {
             List<CompletableFuture<byte[]>> lost = new ArrayList<>();
@@ -147,11 +163,12 @@ final class ControlPlaneTest {
                         new PeerAddress(UUID.randomUUID(), "127.0.0.1", port, port, port), "echo", new byte[0], 4000));
             }
             long before = System.nanoTime();
-            ask(server.address(), "echo", new byte[0], 10_000).join();
-            assertThat(System.nanoTime() - before).isLessThan(3_000_000_000L);
+            ask(server.address(), "echo", new byte[0], 20_000).join();
+            long took = System.nanoTime() - before;
             for (CompletableFuture<byte[]> one : lost) {
                 assertFails(one, MooncakeException.Code.PEER_UNREACHABLE);
             }
+            return took;
         } finally {
             for (ServerSocket hole : holes) {
                 hole.close();
@@ -163,35 +180,48 @@ final class ControlPlaneTest {
     void request_hurriedOneConnects_patientOneKeepsItsTime() throws Exception {
         server.control().handle("echo", (from, payload) -> payload);
         PeerAddress real = server.address();
-        // The first connection leads nowhere, the second one to the peer.
+        // No connection leads anywhere until the hurried one has failed.
+        CountDownLatch failed = new CountDownLatch(1);
         try (ServerSocket relay = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
-            Thread relaying = new Thread(() -> relaySecond(relay, real.controlPort()));
+            Thread relaying = new Thread(() -> relayAfter(failed, relay, real.controlPort()));
             relaying.setDaemon(true);
             relaying.start();
             PeerAddress address = new PeerAddress(
                     real.incarnation(), "127.0.0.1", real.dataPort(), relay.getLocalPort(), real.eventPort());
-            CompletableFuture<byte[]> hurried = ask(address, "echo", new byte[0], 100);
-            CompletableFuture<byte[]> patient = ask(address, "echo", new byte[] {7}, 10_000);
+            CompletableFuture<byte[]> hurried = ask(address, "echo", new byte[0], 500);
+            CompletableFuture<byte[]> patient = ask(address, "echo", new byte[] {7}, 20_000);
             assertFails(hurried, MooncakeException.Code.PEER_UNREACHABLE);
+            failed.countDown();
             assertThat(patient.join()).containsExactly(7);
         }
     }
 
-    private static void relaySecond(ServerSocket relay, int port) {
-        try (Socket ignored = relay.accept();
+    private static void relayAfter(CountDownLatch start, ServerSocket relay, int port) {
+        try {
+            start.await();
+            while (true) {
                 Socket from = relay.accept();
-                Socket to = new Socket(InetAddress.getLoopbackAddress(), port)) {
-            Thread back = new Thread(() -> copy(to, from));
-            back.setDaemon(true);
-            back.start();
-            copy(from, to);
+                Socket to = new Socket(InetAddress.getLoopbackAddress(), port);
+                copyInBackground(from, to);
+                copyInBackground(to, from);
+            }
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            // The test is over.
+            return;
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
         }
     }
 
+    private static void copyInBackground(Socket from, Socket to) {
+        Thread thread = new Thread(() -> copy(from, to));
+        thread.setDaemon(true);
+        thread.start();
+    }
+
     private static void copy(Socket from, Socket to) {
-        try {
+        try (from;
+                to) {
             from.getInputStream().transferTo(to.getOutputStream());
         } catch (IOException e) {
             // Either side hung up.
@@ -221,7 +251,7 @@ final class ControlPlaneTest {
         try {
             assertFails(
                     fresh.control()
-                            .request(confused, "echo", new byte[0], Deadline.ofMillis(2000))
+                            .request(confused, "echo", new byte[0], Deadline.ofMillis(20_000))
                             .toCompletableFuture(),
                     MooncakeException.Code.STALE);
         } finally {
@@ -271,13 +301,13 @@ final class ControlPlaneTest {
         assertThat(ask(server.address(), "echo", new byte[1], 20_000).join()).hasSize(1);
         List<CompletableFuture<Void>> all = new ArrayList<>();
         for (int i = 0; i < 100; i++) {
-            all.add(push(server.address(), i, 4000));
+            all.add(push(server.address(), i, 8000));
         }
         assertThat(ask(server.address(), "echo", new byte[2], 20_000).join()).hasSize(2);
         int taken = 0;
         for (CompletableFuture<Void> one : all) {
             try {
-                one.get(10, TimeUnit.SECONDS);
+                one.get(60, TimeUnit.SECONDS);
                 taken++;
             } catch (ExecutionException e) {
                 assertThat(e.getCause()).extracting("code").isEqualTo(MooncakeException.Code.DEADLINE_EXCEEDED);
@@ -459,7 +489,7 @@ final class ControlPlaneTest {
     }
 
     private static void await(BooleanSupplier condition) {
-        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(15);
+        long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as("condition in time").isLessThan(until);
             java.util.concurrent.locks.LockSupport.parkNanos(5_000_000);

@@ -41,13 +41,13 @@ final class PeerAcceptorTest {
                     })) {
                 for (int i = 0; i < 3; i++) {
                     try (Socket socket = new Socket("127.0.0.1", port)) {
-                        socket.setSoTimeout(3000);
+                        socket.setSoTimeout(20_000);
                         assertThat(socket.getInputStream().read()).isEqualTo(-1);
                     }
                 }
                 PeerAddress address = new PeerAddress(self, "127.0.0.1", port, port, port);
-                try (PeerChannel channel = sockets.connect(address, Plane.DATA, System.nanoTime() + 5_000_000_000L)) {
-                    PeerChannel served = accepted.poll(5, TimeUnit.SECONDS);
+                try (PeerChannel channel = sockets.connect(address, Plane.DATA, System.nanoTime() + 20_000_000_000L)) {
+                    PeerChannel served = accepted.poll(20, TimeUnit.SECONDS);
                     assertThat(served).isNotNull();
                     // Both ends notice a peer that lost its power.
                     for (PeerChannel end : new PeerChannel[] {channel, served}) {

@@ -38,6 +38,7 @@ class EtcdFeedTest {
     private EtcdConnection connection;
     private Client client;
     private EtcdFeed feed;
+    private RecordTable table;
 
     @BeforeEach
     void start() throws Exception {
@@ -46,7 +47,7 @@ class EtcdFeedTest {
         connection = new EtcdConnection(new EtcdSettings(List.of(URI.create(address)), "", ""), threads);
         client = Client.builder().endpoints(address).build();
         UUID owner = UUID.randomUUID();
-        RecordTable table = new RecordTable(owner, System::nanoTime, events);
+        table = new RecordTable(owner, System::nanoTime, events);
         table.watch("", new Follower(told));
         feed = new EtcdFeed("c", owner, table, new OwnRecords(owner), System::nanoTime, 10_000_000_000L, () -> {});
     }
@@ -66,17 +67,29 @@ class EtcdFeedTest {
     @Test
     void follow_fromARevisionThatIsGone_listsAnewWithoutHoldingAnybody() throws Exception {
         writeBatch(1);
-        long revision = feed.list(connection);
+        long revision = list();
         writeBatch(2);
         writeBatch(3);
         feed.follow(connection, revision);
 
-        for (long end = System.nanoTime() + 30_000_000_000L; !feed.broken(); Thread.sleep(5)) {
+        for (long end = System.nanoTime() + 60_000_000_000L; !feed.broken(); Thread.sleep(5)) {
             assertThat(System.nanoTime() - end).isNegative();
         }
         assertThat(feed.brokenBecause()).contains("compacted");
-        feed.start(connection);
         awaitTruth();
+    }
+
+    /** Tries again where etcd, on a busy machine, took too long to answer. */
+    private long list() throws Exception {
+        long end = System.nanoTime() + 60_000_000_000L;
+        while (true) {
+            try {
+                return feed.list(connection);
+            } catch (EtcdFailure e) {
+                assertThat(e.kind()).isEqualTo(EtcdFailure.Kind.UNAVAILABLE);
+                assertThat(System.nanoTime() - end).isNegative();
+            }
+        }
     }
 
     @Test
@@ -94,7 +107,7 @@ class EtcdFeedTest {
             try {
                 feed.start(connection);
             } catch (EtcdFailure e) {
-                assertThat(e).hasMessageContaining("compacted");
+                assertThat(e.kind()).isEqualTo(EtcdFailure.Kind.UNAVAILABLE);
             }
             Thread.sleep(i % 20);
             compacted += feed.broken() ? 1 : 0;
@@ -106,10 +119,12 @@ class EtcdFeedTest {
     }
 
     private void awaitTruth() throws Exception {
-        for (long end = System.nanoTime() + 30_000_000_000L; !told.equals(truth); Thread.sleep(10)) {
+        for (long end = System.nanoTime() + 90_000_000_000L; !told.equals(truth); Thread.sleep(10)) {
             if (feed.broken()) {
-                feed.start(connection);
+                feed.follow(connection, list());
             }
+            // What is gone is held for the grace if etcd was silent for too long.
+            table.dropOverdue();
             assertThat(System.nanoTime() - end).as(told + " is not " + truth).isNegative();
         }
     }

@@ -55,9 +55,19 @@ final class EtcdServers implements AutoCloseable {
                 Stream.of(System.getenv("PATH").split(File.pathSeparator))
                         .anyMatch(each -> new File(each, "etcd").canExecute()),
                 "etcd: no program of that name in PATH (Debian and Ubuntu: apt install etcd-server)");
-        EtcdServers servers = new EtcdServers(members, more);
-        servers.startAll();
-        return servers;
+        for (int attempt = 1; ; attempt++) {
+            EtcdServers servers = new EtcdServers(members, more);
+            try {
+                servers.startAll();
+                return servers;
+            } catch (AssertionError e) {
+                // Others may have taken a port between its choice and its use.
+                servers.close();
+                if (attempt == 3) {
+                    throw e;
+                }
+            }
+        }
     }
 
     int members() {
