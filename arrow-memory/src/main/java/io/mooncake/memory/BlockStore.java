@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.index.ChainIndex;
@@ -44,6 +45,7 @@ final class BlockStore {
     final BlockSlab slab;
     final ChainIndex index;
     final BlockEvents events = new BlockEvents();
+    final RoomQueue room = new RoomQueue();
     final LongSupplier nanoClock;
 
     private final EvictionPolicy policy;
@@ -116,6 +118,7 @@ final class BlockStore {
             case IDLE -> {
                 policy.released(slot);
                 trimIfDue();
+                room.wake();
             }
             // It was removed while this reader held it.
             case DRAINED -> abandon(slot);
@@ -149,10 +152,11 @@ final class BlockStore {
      * A slot to fill for {@code account}. At its limit the least worthy of its own blocks goes; else, where no slot is free, the one that the policy
      * chooses.
      *
+     * @param deadline until when to wait for room, in the order in which others came; null: not at all
      * @return {@link BlockSlab#NONE} when no block can go: every leaf is held; {@link #OVER_QUOTA} when none of its own can
      */
-    int allocate(TenantAccount account) {
-        return allocate(account, false, 0);
+    int allocate(TenantAccount account, @Nullable Deadline deadline) {
+        return allocate(account, false, 0, deadline);
     }
 
     /**
@@ -161,12 +165,17 @@ final class BlockStore {
      * @param name of the block: the first word of its key
      * @return {@link #REFUSED} also, when it is not worth the place of the one that would go
      */
-    int allocateFor(long name, TenantAccount account) {
-        return allocate(account, selective, name);
+    int allocateFor(long name, TenantAccount account, @Nullable Deadline deadline) {
+        return allocate(account, selective, name, deadline);
     }
 
-    private int allocate(TenantAccount account, boolean refusable, long name) {
-        int slot = account.takeDram() ? anySlot(account, refusable, name) : ownSlot(account);
+    private int allocate(TenantAccount account, boolean refusable, long name, @Nullable Deadline deadline) {
+        // Who waits does so behind those who wait already.
+        int slot = deadline != null && room.isWaitedFor() ? BlockSlab.NONE : tryAllocate(account, refusable, name);
+        events.drain();
+        if (deadline != null && (slot == BlockSlab.NONE || slot == OVER_QUOTA)) {
+            slot = room.await(slot, () -> tryAllocate(account, refusable, name), events::drain, deadline);
+        }
         if (slot >= 0) {
             accounts.own(slot, account);
             hits.set(slot, 0);
@@ -176,6 +185,11 @@ final class BlockStore {
             account.refused.increment();
         }
         return slot;
+    }
+
+    /** The caller owes listeners a {@code drain}. */
+    private int tryAllocate(TenantAccount account, boolean refusable, long name) {
+        return account.takeDram() ? anySlot(account, refusable, name) : ownSlot(account);
     }
 
     private int anySlot(TenantAccount account, boolean refusable, long name) {
@@ -198,7 +212,6 @@ final class BlockStore {
         if (slot < 0) {
             account.giveDram();
         }
-        events.drain();
         return slot;
     }
 
@@ -214,7 +227,6 @@ final class BlockStore {
         } finally {
             change.unlock();
         }
-        events.drain();
         return slot == BlockSlab.NONE ? OVER_QUOTA : slot;
     }
 
@@ -249,6 +261,7 @@ final class BlockStore {
         if (!change.isHeldByCurrentThread()) {
             events.drain();
         }
+        room.wake(); // a limit may have been raised
     }
 
     /** Tells the policy of a request. While nothing is stored nobody else hears them, and the next who stores should not have to hear all. */
@@ -376,6 +389,7 @@ final class BlockStore {
         BlockDescriptor.retract(slab.headerAddress(slot));
         accounts.give(slot);
         slab.free(slot);
+        room.wake();
     }
 
     /** CRC32C of each layer of the payload in {@code slot}. */

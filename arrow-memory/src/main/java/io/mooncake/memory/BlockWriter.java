@@ -29,6 +29,11 @@ public interface BlockWriter extends AutoCloseable {
      */
     boolean hasNext();
 
+    /** Why {@link #hasNext()} was false when it was asked last. */
+    default WriterStop stop() {
+        return WriterStop.NONE;
+    }
+
     /**
      * Payload of the next block, zeroed or not, {@code payloadBytes} long, to be filled whole before the next call; not to be read. Borrowed
      * until publish or close: an access after that throws. What is written for a block that is in the pool already is dropped: all such blocks

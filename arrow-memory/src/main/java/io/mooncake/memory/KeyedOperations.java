@@ -68,6 +68,7 @@ final class KeyedOperations {
         BlockOutcome outcome = takePinsOff(key);
         if (outcome == BlockOutcome.DONE) {
             store.trimIfDue();
+            store.room.wake();
         }
         return outcome;
     }

@@ -52,6 +52,18 @@ public interface KvPool {
      */
     BlockWriter extend(PrefixLease prefix, int[] tokens);
 
+    /**
+     * The same, but for memory that is held by others {@link BlockWriter#hasNext()} waits, in the order in which writers came, until there is some or the
+     * deadline has passed: so a burst is slowed down instead of dropped. Without memory then, {@link BlockWriter#stop()} says what was missing.
+     * What the caller itself holds, by {@code prefix} (a block in part, too) or by what was written before, does not come back: so of a chain longer than the pool
+     * the end is not stored, after the deadline.
+     *
+     * @param deadline of the whole writing
+     */
+    default BlockWriter extend(PrefixLease prefix, int[] tokens, Deadline deadline) {
+        return extend(prefix, tokens);
+    }
+
     /** An empty lease with reason {@link MissReason#LOOKUP_DISABLED}: computing without the cache, by the same code. */
     PrefixLease withoutLookup();
 

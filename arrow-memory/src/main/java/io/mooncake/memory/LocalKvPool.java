@@ -256,6 +256,21 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      * @throws MooncakeException INVALID_ARGUMENT when {@code prefix} is of another pool, another tenant, or no prefix of {@code tokens}
      */
     public BlockWriter extend(Tenant tenant, PrefixLease prefix, int[] tokens) {
+        return open(tenant, prefix, tokens, null);
+    }
+
+    /** As {@link Tenant#DEFAULT}. */
+    @Override
+    public BlockWriter extend(PrefixLease prefix, int[] tokens, Deadline deadline) {
+        return extend(Tenant.DEFAULT, prefix, tokens, deadline);
+    }
+
+    /** The same; see {@link KvPool#extend(PrefixLease, int[], Deadline)}. */
+    public BlockWriter extend(Tenant tenant, PrefixLease prefix, int[] tokens, Deadline deadline) {
+        return open(tenant, prefix, tokens, deadline);
+    }
+
+    private BlockWriter open(Tenant tenant, PrefixLease prefix, int[] tokens, @Nullable Deadline deadline) {
         prompts.requireValid(tokens);
         if (!(prefix instanceof LocalLease lease) || lease.pool() != this) {
             throw MooncakeException.invalid("prefix", prefix, "a lease of pool " + name);
@@ -263,13 +278,13 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         handles.enter(); // the lease may be closed, and the pool with it, by another thread
         try {
             lease.requireOpen();
-            return writer(tenant, lease, tokens);
+            return writer(tenant, lease, tokens, deadline);
         } finally {
             handles.leave();
         }
     }
 
-    private BlockWriter writer(Tenant tenant, LocalLease lease, int[] tokens) {
+    private BlockWriter writer(Tenant tenant, LocalLease lease, int[] tokens, @Nullable Deadline deadline) {
         BlockKey root = root(tenant);
         int whole = lease.wholeBlocks();
         if (whole > 0 && !lease.root().equals(root)) {
@@ -285,8 +300,8 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
             }
         }
         PromptChain known = lease.root().equals(root) ? lease.chain() : null;
-        LocalWriter writer =
-                new LocalWriter(this, tenant.name(), whole == 0 ? root : lease.lastWholeKey(), whole, tokens, known);
+        LocalWriter writer = new LocalWriter(
+                this, tenant.name(), whole == 0 ? root : lease.lastWholeKey(), whole, tokens, known, deadline);
         handles.open(writer, LocalWriter.KIND);
         return writer;
     }
@@ -478,6 +493,17 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      */
     public @Nullable IncomingBlock beginIncoming(
             BlockKey key, BlockKey parent, int depth, int[] tokens, Tenant tenant) {
+        return beginIncoming(key, parent, depth, tokens, tenant, null);
+    }
+
+    /**
+     * The same, waiting for memory that is held by others, in the order in which they came.
+     *
+     * @param deadline until when; null: not at all
+     * @return null when there was none by then
+     */
+    public @Nullable IncomingBlock beginIncoming(
+            BlockKey key, BlockKey parent, int depth, int[] tokens, Tenant tenant, @Nullable Deadline deadline) {
         prompts.requireValid(tokens);
         if (tokens.length != store.layout.blockTokens()) {
             throw MooncakeException.invalid("tokens.length", tokens.length, "" + store.layout.blockTokens());
@@ -487,7 +513,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         }
         handles.enter(); // evicting reads headers
         try {
-            int slot = store.allocate(store.accounts.of(tenant.name()));
+            int slot = store.allocate(store.accounts.of(tenant.name()), deadline);
             return slot < 0 ? null : incoming(slot, key, parent, depth, tokens);
         } finally {
             handles.leave();

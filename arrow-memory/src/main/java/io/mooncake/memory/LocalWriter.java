@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.memory;
 
+import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.BlockStore.Published;
@@ -24,6 +25,7 @@ final class LocalWriter implements BlockWriter {
     private final int blocks;
     private final int firstBlock;
     private final @Nullable PromptChain known;
+    private final @Nullable Deadline deadline;
     /** Keys of all blocks from {@code firstBlock} on, made with the first. */
     private BlockKey @Nullable [] chain;
 
@@ -40,20 +42,27 @@ final class LocalWriter implements BlockWriter {
     private boolean broken;
     /** Slot of the next block, or THERE; NONE or OVER_QUOTA until there is one, REFUSED for good. */
     private int reserved = BlockSlab.NONE;
+    /** Whether memory was asked for the next block. */
+    private boolean asked;
     /** Published slots, leased until close: a chain longer than the pool must not evict its own beginning to store its end. */
     private int[] held = new int[4];
 
     private int heldCount;
     private boolean closed;
 
-    /** @param known keys of a prompt under the same root, which may have other tokens from {@code firstBlock} on; null: none */
+    /**
+     * @param known keys of a prompt under the same root, which may have other tokens from {@code firstBlock} on; null: none
+     * @param deadline until when to wait for room; null: not at all
+     */
     LocalWriter(
             LocalKvPool pool,
             String tenant,
             BlockKey parent,
             int firstBlock,
             int[] tokens,
-            @Nullable PromptChain known) {
+            @Nullable PromptChain known,
+            @Nullable Deadline deadline) {
+        this.deadline = deadline;
         this.pool = pool;
         this.store = pool.store();
         account = store.accounts.of(tenant);
@@ -79,8 +88,25 @@ final class LocalWriter implements BlockWriter {
         }
         if (reserved == BlockSlab.NONE || reserved == BlockStore.OVER_QUOTA) {
             reserved = reserve();
+            asked = true;
         }
         return reserved >= 0 || reserved == THERE;
+    }
+
+    @Override
+    public WriterStop stop() {
+        if (broken) {
+            return WriterStop.HOLE;
+        }
+        if (blockIndex() >= blocks) {
+            return WriterStop.COMPLETE;
+        }
+        return switch (reserved) {
+            case BlockStore.REFUSED -> WriterStop.NOT_ADMITTED;
+            case BlockStore.OVER_QUOTA -> WriterStop.QUOTA;
+            case BlockSlab.NONE -> asked ? WriterStop.NO_MEMORY : WriterStop.NONE;
+            default -> WriterStop.NONE;
+        };
     }
 
     /** The policy knows a block by its key, so that is made before there is memory; a writer that waits for memory makes it once. */
@@ -95,7 +121,7 @@ final class LocalWriter implements BlockWriter {
             hold(there);
             return THERE;
         }
-        return store.allocateFor(key.word0(), account);
+        return store.allocateFor(key.word0(), account, deadline);
     }
 
     private BlockKey key(int block) {
@@ -118,6 +144,7 @@ final class LocalWriter implements BlockWriter {
         }
         int slot = reserved;
         reserved = BlockSlab.NONE;
+        asked = false;
         pending[pendingCount++] = slot;
         long address = slot == THERE ? store.waste() : store.slab.payloadAddress(slot);
         return views.of(address, store.layout.payloadBytes());

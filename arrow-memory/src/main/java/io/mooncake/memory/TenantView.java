@@ -49,6 +49,11 @@ class TenantView implements KvPool {
     }
 
     @Override
+    public final BlockWriter extend(PrefixLease prefix, int[] tokens, Deadline deadline) {
+        return pool.extend(tenant, prefix, tokens, deadline);
+    }
+
+    @Override
     public final PrefixLease withoutLookup() {
         return pool.withoutLookup(tenant);
     }

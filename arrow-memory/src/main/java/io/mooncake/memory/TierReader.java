@@ -80,7 +80,7 @@ final class TierReader {
             // Whoever stored it pays for it, also when a peer wants it.
             String owner = catalog.tenant(key);
             int slot = pool.store()
-                    .allocate(owner.isEmpty() ? account : pool.store().accounts.of(owner));
+                    .allocate(owner.isEmpty() ? account : pool.store().accounts.of(owner), null);
             if (slot < 0) {
                 return null;
             }
