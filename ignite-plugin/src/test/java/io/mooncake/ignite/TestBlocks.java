@@ -48,7 +48,7 @@ public final class TestBlocks {
 
     /** Takes a prefix and checks every byte of it. @return a summary of the lease, closed */
     public static Taken take(KvPool pool, int[] tokens) {
-        return take(pool, tokens, Deadline.ofMillis(5_000));
+        return take(pool, tokens, Deadline.ofMillis(60_000));
     }
 
     /** The same with another patience. */

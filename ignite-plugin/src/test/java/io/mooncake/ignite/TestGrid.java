@@ -24,6 +24,8 @@ import org.apache.ignite.spi.discovery.tcp.ipfinder.vm.TcpDiscoveryVmIpFinder;
 public final class TestGrid implements AutoCloseable {
     public static final String SECRET = "a secret of the tests";
     private static final int WINDOW = 64;
+    /** So long may a machine that is busy with other things stand still, before its nodes drop each other. */
+    private static final long STALL_MILLIS = 60_000;
 
     private final int ports;
     private final String prefix = "grid-" + Long.toHexString(System.nanoTime()) + "-";
@@ -38,7 +40,7 @@ public final class TestGrid implements AutoCloseable {
         this.ports = ports;
     }
 
-    /** A provider with the test's secret, ports of this grid and 16 MiB, of the pool {@code tiny}. */
+    /** A provider with the test's secret, ports of this grid, patience for slow fetches and 16 MiB, of the pool {@code tiny}. */
     public MooncakePluginProvider provider() {
         return new MooncakePluginProvider()
                 .setSecret(SECRET)
@@ -46,6 +48,7 @@ public final class TestGrid implements AutoCloseable {
                 .setPools(List.of(pool("tiny")))
                 .setHeartbeatMillis(200)
                 .setDrainOnStopTimeoutMillis(0)
+                .setFetchTimeoutMillis(20_000)
                 .setPortFrom(ports + 32)
                 .setPortTo(ports + WINDOW - 1);
     }
@@ -64,15 +67,15 @@ public final class TestGrid implements AutoCloseable {
     /** A configuration that the test may change before {@link #start}. */
     public IgniteConfiguration configuration(String name) {
         TcpDiscoveryVmIpFinder finder = new TcpDiscoveryVmIpFinder();
-        finder.setAddresses(List.of("127.0.0.1:" + ports + ".." + (ports + 15)));
+        finder.setAddresses(List.of("127.0.0.1:" + ports + ".." + (ports + 14)));
         TcpDiscoverySpi discovery = new TcpDiscoverySpi();
-        discovery.setIpFinder(finder).setLocalPort(ports).setLocalPortRange(15);
-        discovery.setJoinTimeout(20_000);
+        discovery.setIpFinder(finder).setLocalPort(ports).setLocalPortRange(14);
+        discovery.setJoinTimeout(60_000);
         // A refused node waits this long for the ring to let it go, before its start returns.
         discovery.setNetworkTimeout(1_000);
         TcpCommunicationSpi communication = new TcpCommunicationSpi();
         communication.setLocalPort(ports + 16);
-        communication.setLocalPortRange(15);
+        communication.setLocalPortRange(14);
         return new IgniteConfiguration()
                 .setIgniteInstanceName(prefix + name)
                 .setConsistentId(prefix + name)
@@ -87,7 +90,8 @@ public final class TestGrid implements AutoCloseable {
                 .setPublicThreadPoolSize(4)
                 .setStripedPoolSize(2)
                 .setFailureHandler(new StopNodeFailureHandler())
-                .setFailureDetectionTimeout(3_000)
+                .setFailureDetectionTimeout(STALL_MILLIS)
+                .setClientFailureDetectionTimeout(STALL_MILLIS)
                 .setGridLogger(new Slf4jLogger())
                 .setDataStorageConfiguration(new DataStorageConfiguration()
                         .setDefaultDataRegionConfiguration(new DataRegionConfiguration()
@@ -112,6 +116,11 @@ public final class TestGrid implements AutoCloseable {
         Ignite ignite = Ignition.start(config);
         nodes.add(ignite);
         return ignite;
+    }
+
+    /** One of two ports that no node takes by itself, for thin clients; not of those that the system hands out to others. */
+    public int connectorPort(int which) {
+        return ports + 15 + 16 * which;
     }
 
     /** First of the grid's ports. */

@@ -25,7 +25,7 @@ public final class Blocks {
 
     /** Stores all full blocks of {@code tokens}. */
     public static void store(KvPool pool, int[] tokens) {
-        try (PrefixLease hit = pool.acquire(tokens, Deadline.ofMillis(2_000));
+        try (PrefixLease hit = pool.acquire(tokens, Deadline.ofMillis(60_000));
                 BlockWriter writer = pool.extend(hit, tokens)) {
             while (writer.hasNext()) {
                 byte seed = (byte) (writer.blockIndex() + tokens[0]);
@@ -40,7 +40,7 @@ public final class Blocks {
 
     /** Looks {@code tokens} up and gives the lease back. */
     public static int reuse(KvPool pool, int[] tokens) {
-        try (PrefixLease hit = pool.acquire(tokens, Deadline.ofMillis(2_000))) {
+        try (PrefixLease hit = pool.acquire(tokens, Deadline.ofMillis(60_000))) {
             return hit.matchedTokens();
         }
     }

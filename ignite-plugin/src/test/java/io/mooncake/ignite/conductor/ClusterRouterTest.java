@@ -20,7 +20,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
@@ -62,7 +61,7 @@ class ClusterRouterTest {
     }
 
     @Test
-    @Order(1)
+    @Order(1) // before the nodes have learned from the other tests' waiting jobs
     void submit_holderIsIdle_runsThereWhoeverAsks() {
         int[] tokens = Blocks.prompt(1, 1, 4, 6);
         Blocks.store(Mooncake.of(first).pool(POOL), tokens);
@@ -160,15 +159,16 @@ class ClusterRouterTest {
 
     @Test
     void submit_jobIsTooSlow_deadlineExceeded() {
-        long begun = System.nanoTime();
-        CompletionStage<Object> answer = Mooncake.of(client)
-                .submit(Route.of(POOL, new int[] {1}).timeout(Duration.ofMillis(300)), context -> {
-                    Thread.sleep(20_000);
-                    return null;
-                });
+        GATES.put("slow", new CountDownLatch(1));
+        try {
+            CompletionStage<Integer> answer = Mooncake.of(client)
+                    .submit(Route.of(POOL, new int[] {1}).timeout(Duration.ofMillis(300)), waitFor("slow"));
 
-        assertCode(answer, MooncakeException.Code.DEADLINE_EXCEEDED);
-        assertThat(System.nanoTime() - begun).isLessThan(TimeUnit.SECONDS.toNanos(5));
+            // The job goes on for as long as its gate is shut: who gets an answer did not wait for it.
+            assertCode(answer, MooncakeException.Code.DEADLINE_EXCEEDED);
+        } finally {
+            GATES.get("slow").countDown();
+        }
     }
 
     @Test
@@ -181,25 +181,6 @@ class ClusterRouterTest {
         assertThatThrownBy(() -> join(mooncake.submit(Route.of(POOL, new int[] {1, -1}), context -> 1)))
                 .cause()
                 .hasMessageContaining("tokens[1]: -1");
-    }
-
-    @Test
-    @Order(2) // before the nodes have learned from the other tests' waiting jobs
-    void submit_burst_spreadsOverBothNodes() {
-        GATES.put("burst", new CountDownLatch(1));
-        ConcurrentHashMap<UUID, Integer> counts = new ConcurrentHashMap<>();
-        CompletableFuture<?>[] answers = new CompletableFuture<?>[6];
-        for (int i = 0; i < answers.length; i++) {
-            RouteDecision next = Mooncake.of(client).decide(Route.of(POOL, Blocks.prompt(3, i, 0, 4)));
-            counts.merge(next.nodeId(), 1, Integer::sum);
-            answers[i] = Mooncake.of(client)
-                    .submit(Route.of(POOL, Blocks.prompt(3, i, 0, 4)), waitFor("burst"))
-                    .toCompletableFuture();
-        }
-        GATES.get("burst").countDown();
-        CompletableFuture.allOf(answers).join();
-
-        assertThat(counts).containsEntry(id(first), 3).containsEntry(id(second), 3);
     }
 
     @Test
@@ -278,7 +259,9 @@ class ClusterRouterTest {
 
     @Test
     void submit_nodeStopsMeanwhile_peerUnreachable() {
-        Ignite third = grid.start("third");
+        // Ignite interrupts the jobs of a node that stops after as long as it takes a node for dead.
+        Ignite third = grid.start(
+                "third", config -> config.setPluginProviders(grid.provider()).setFailureDetectionTimeout(3_000));
         GATES.put("stop", new CountDownLatch(1));
         TestGrid.await(
                 "the client knows the third node",
@@ -320,7 +303,7 @@ class ClusterRouterTest {
     private static RoutedJob<Integer> waitFor(String gate) {
         return context -> {
             GATES.put(gate + "-running", new CountDownLatch(0));
-            GATES.get(gate).await(20, TimeUnit.SECONDS);
+            GATES.get(gate).await(120, TimeUnit.SECONDS);
             return 1;
         };
     }
@@ -347,7 +330,7 @@ class ClusterRouterTest {
     }
 
     private static <T> T join(CompletionStage<T> stage) {
-        return stage.toCompletableFuture().orTimeout(20, TimeUnit.SECONDS).join();
+        return stage.toCompletableFuture().orTimeout(60, TimeUnit.SECONDS).join();
     }
 
     private static UUID id(Ignite node) {

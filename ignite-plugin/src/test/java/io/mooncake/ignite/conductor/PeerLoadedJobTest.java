@@ -43,6 +43,9 @@ class PeerLoadedJobTest {
                         new URL[] {folder.toUri().toURL()}, PeerLoadedJobTest.class.getClassLoader())) {
             Ignite first = peer(grid, "first");
             Ignite second = peer(grid, "second");
+            TestGrid.await("the first node knows the second", () -> Mooncake.of(first)
+                    .storeNodes()
+                    .contains(second.cluster().localNode().id()));
             @SuppressWarnings("unchecked")
             RoutedJob<Object> job = (RoutedJob<Object>)
                     loader.loadClass("user.Job").getConstructor(String.class).newInstance("hello");

@@ -188,6 +188,14 @@ class HolderTableTest {
         }
     }
 
+    private static void awaitSwept(HolderTable table) {
+        try {
+            table.awaitSwept();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     @Test
     void match_whileOthersWrite_neverCountsWhatWasNeverThere() throws InterruptedException {
         HolderTable table = new HolderTable(100_000);
@@ -206,12 +214,16 @@ class HolderTableTest {
                 }
                 table.show(slot);
                 table.drop(slot, true);
-                lives.incrementAndGet();
+                if (lives.incrementAndGet() % 1_000 == 0) {
+                    // Else a sweeper that comes late leaves no slots to open.
+                    awaitSwept(table);
+                }
             }
         });
         writer.start();
         try {
-            for (int i = 0; i < 20_000; i++) {
+            long patience = System.nanoTime() + 60_000_000_000L;
+            for (int i = 0; i < 20_000 || lives.get() == 0 && System.nanoTime() < patience; i++) {
                 int[] counts = counts(table, wanted, 0);
                 assertThat(counts[steady]).isEqualTo(50);
                 assertThat(Arrays.stream(counts).sum()).isEqualTo(50);

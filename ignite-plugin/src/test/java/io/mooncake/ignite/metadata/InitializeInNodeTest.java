@@ -47,10 +47,13 @@ class InitializeInNodeTest {
     void initialize_withinNode_findsTheNodesEngineAndItsLikes() {
         try (TestGrid grid = new TestGrid()) {
             Ignite node = grid.start("one", config -> config.setPluginProviders(grid.provider()));
-            try (TransferEngine engine = TransferEngine.initialize("127.0.0.1:47760", "ignite", "tcp", "");
-                    TransferEngine other = TransferEngine.initialize("127.0.0.1:47770", "ignite", "tcp", "")) {
+            // Three ports each, of the end of the grid's; nodes take theirs from the beginning.
+            String here = "127.0.0.1:" + (grid.ports() + 50);
+            String there = "127.0.0.1:" + (grid.ports() + 55);
+            try (TransferEngine engine = TransferEngine.initialize(here, "ignite", "tcp", "");
+                    TransferEngine other = TransferEngine.initialize(there, "ignite", "tcp", "")) {
                 Deadline deadline = Deadline.ofMillis(30_000);
-                assertThat(engine.peer("127.0.0.1:47770", deadline)).isEqualTo(other.address());
+                assertThat(engine.peer(there, deadline)).isEqualTo(other.address());
                 PeerAddress plugin =
                         TransferCommunicationSpi.endpointOf(node.cluster().localNode());
                 assertThat(plugin).isNotNull();

@@ -10,6 +10,7 @@ import io.mooncake.ignite.TestBlocks;
 import io.mooncake.ignite.TestGrid;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
@@ -19,6 +20,9 @@ import org.junit.jupiter.api.Test;
 
 /** A client that the cluster dropped comes back under another node id, with the engine it had: everything works as before. */
 class ClientReconnectTest {
+    /** A job waits for it; static, for jobs are serialised on their way. */
+    private static final CountDownLatch SEEN = new CountDownLatch(1);
+
     private static UUID id(Ignite node) {
         return node.cluster().localNode().id();
     }
@@ -60,7 +64,7 @@ class ClientReconnectTest {
                             .submit(Route.of("tiny", after), context -> context.decision()
                                     .localTokens())
                             .toCompletableFuture()
-                            .get(10, TimeUnit.SECONDS))
+                            .get(60, TimeUnit.SECONDS))
                     .isEqualTo(96);
         }
     }
@@ -73,6 +77,8 @@ class ClientReconnectTest {
             Ignite client = grid.start("client", config -> {
                 config.setClientMode(true)
                         .setPluginProviders(grid.provider().setDram(null).setPools(List.of()));
+                // So long it looks for another router before it gives its id up.
+                ((TcpDiscoverySpi) config.getDiscoverySpi()).setNetworkTimeout(20_000);
                 // It comes in by the first node, and may find the second one.
                 ((TcpDiscoveryVmIpFinder) ((TcpDiscoverySpi) config.getDiscoverySpi()).getIpFinder())
                         .setAddresses(List.of("127.0.0.1:" + grid.ports(), "127.0.0.1:" + (grid.ports() + 1)));
@@ -100,7 +106,7 @@ class ClientReconnectTest {
                             .submit(Route.of("tiny", later), context -> context.decision()
                                     .localTokens())
                             .toCompletableFuture()
-                            .get(10, TimeUnit.SECONDS))
+                            .get(60, TimeUnit.SECONDS))
                     .isEqualTo(96);
         }
     }
@@ -122,28 +128,33 @@ class ClientReconnectTest {
             TestGrid.await(
                     "the server knows its new id",
                     () -> Mooncake.of(first).storeNodes().contains(id(client)));
-            assertThat(Mooncake.of(client).explain("tiny", after).matches())
-                    .anyMatch(match -> match.local() && match.nodeId().equals(id(client)));
+            TestGrid.await(
+                    "the client knows its new id", () -> Mooncake.of(client).explain("tiny", after).matches().stream()
+                            .anyMatch(match -> match.local() && match.nodeId().equals(id(client))));
             UUID ran = Mooncake.of(first)
                     .submit(
                             Route.of("tiny", after).onNode(id(client)),
                             context -> context.ignite().cluster().localNode().id())
                     .toCompletableFuture()
-                    .get(10, TimeUnit.SECONDS);
+                    .get(60, TimeUnit.SECONDS);
             assertThat(ran).isEqualTo(id(client));
 
             // What others send to it is seen by all routers: a request of its own counts at the server.
             var running = Mooncake.of(client).submit(Route.of("tiny", after).onNode(id(client)), context -> {
-                Thread.sleep(3_000);
+                SEEN.await(120, TimeUnit.SECONDS);
                 return 1;
             });
-            TestGrid.await(
-                    "its load is seen",
-                    () -> Mooncake.of(first)
-                                    .decide(Route.of("tiny", after).onNode(id(client)))
-                                    .inFlight()
-                            == 1);
-            running.toCompletableFuture().get(10, TimeUnit.SECONDS);
+            try {
+                TestGrid.await(
+                        "its load is seen",
+                        () -> Mooncake.of(first)
+                                        .decide(Route.of("tiny", after).onNode(id(client)))
+                                        .inFlight()
+                                == 1);
+            } finally {
+                SEEN.countDown();
+            }
+            running.toCompletableFuture().get(60, TimeUnit.SECONDS);
         }
     }
 }

@@ -139,7 +139,8 @@ class ClusterFetchTest {
     void acquire_ownerEngineDies_isMissWithReasonAndEntriesGo() {
         try (TestGrid grid = new TestGrid()) {
             Ignite first = grid.start("a");
-            Ignite second = grid.start("b");
+            // The fetch may take all of its time.
+            Ignite second = grid.start("b", grid.provider().setFetchTimeoutMillis(2_000));
             int[] tokens = TestBlocks.prompt(4, 200);
             TestBlocks.store(Mooncake.of(first).pool("tiny"), tokens);
             awaitIndexed(second, tokens, 192);

@@ -30,7 +30,7 @@ final class MessagesNode {
         spi.setTransferPortFrom(grid.ports() + 32).setTransferPortTo(grid.ports() + 63);
         spi.setMessagesOverEngine(over);
         spi.setLocalPort(grid.ports() + 16);
-        spi.setLocalPortRange(15);
+        spi.setLocalPortRange(14);
         return spi;
     }
 

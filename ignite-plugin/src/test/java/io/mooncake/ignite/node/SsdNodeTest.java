@@ -47,7 +47,7 @@ class SsdNodeTest {
 
     /** A machine that does much else is no reason to fail. */
     private static MooncakePluginProvider patient(TestGrid grid) {
-        return grid.provider().setFetchTimeoutMillis(20_000);
+        return grid.provider();
     }
 
     private static NodeRuntime runtime(Ignite ignite) {
@@ -68,6 +68,12 @@ class SsdNodeTest {
     private static Taken take(Ignite node, long seed) {
         return TestBlocks.take(
                 Mooncake.of(node).pool("tiny"), TestBlocks.prompt(seed, PROMPT), Deadline.ofMillis(20_000));
+    }
+
+    /** The owner brings up for its peer what it can in half a second; a busy machine needs another request, for which the rest comes. */
+    private static void awaitFetched(Ignite node, long seed) {
+        TestGrid.await("all blocks", () -> take(node, seed).matched() == WHOLE);
+        assertThat(Mooncake.of(node).statistics().remoteHitTokens()).isEqualTo(WHOLE);
     }
 
     private static void awaitIndexed(Ignite ignite, long seed) {
@@ -92,7 +98,7 @@ class SsdNodeTest {
 
             // Only the owner's SSD has the second prompt; a quarter of the memory comes up a request.
             awaitIndexed(other, 2);
-            assertThat(take(other, 2)).isEqualTo(new Taken(WHOLE, 0, WHOLE, "NONE"));
+            awaitFetched(other, 2);
 
             List<String> tiers = new ArrayList<>();
             io.mooncake.memory.SsdTier.forEachView(
@@ -127,8 +133,8 @@ class SsdNodeTest {
                     .containsExactly(new Explanation.Piece(
                             0, WHOLE, again.cluster().localNode().id(), "SSD", "LOCAL"));
             assertThat(take(again, 1)).isEqualTo(new Taken(WHOLE, WHOLE, 0, "NONE"));
-            assertThat(take(other, 2)).isEqualTo(new Taken(WHOLE, 0, WHOLE, "NONE"));
-            assertThat(Mooncake.of(again).statistics().ssdLoads()).isEqualTo(24);
+            awaitFetched(other, 2);
+            assertThat(Mooncake.of(again).statistics().ssdLoads()).isGreaterThanOrEqualTo(24);
         }
     }
 

@@ -16,8 +16,6 @@ import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.RemoteLease;
 import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.ignite.TransferCommunicationSpi;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
@@ -50,10 +48,10 @@ class NodeQueriesTest {
     private static int plainPort;
 
     @BeforeAll
-    static void start() throws Exception {
+    static void start() {
         grid = new TestGrid();
-        firstPort = freePort();
-        plainPort = freePort();
+        firstPort = grid.connectorPort(0);
+        plainPort = grid.connectorPort(1);
         // The node without the plugin comes first: it is the coordinator.
         plain = grid.start("plain", config -> listen(config, plainPort));
         first = grid.start("first", config -> {
@@ -106,6 +104,10 @@ class NodeQueriesTest {
     void paths_throughJdbcThin_showEachPeerAndWhy() throws Exception {
         PeerAddress peer = TransferCommunicationSpi.endpointOf(second.cluster().localNode());
         String id = second.cluster().localNode().id().toString();
+        String reads = NativeBridge.available() ? "SHARED_MEMORY" : "TCP";
+        // The view waits no longer than a second for a peer.
+        TestGrid.await("the peer says its way", () -> jdbc(firstPort, "SELECT READS FROM SYS.MOONCAKE_PATHS")
+                .contains(List.of(reads)));
 
         List<List<Object>> rows =
                 jdbc(firstPort, "SELECT NODE_ID, ENDPOINT, READS, WRITES, NETWORK, REASON FROM SYS.MOONCAKE_PATHS");
@@ -114,7 +116,7 @@ class NodeQueriesTest {
         assertThat(rows).isNotEmpty();
         assertThat(rows.get(0).subList(0, 2))
                 .containsExactly(id, Objects.requireNonNull(peer).encode());
-        assertThat(rows.get(0).get(2)).isEqualTo(NativeBridge.available() ? "SHARED_MEMORY" : "TCP");
+        assertThat(rows.get(0).get(2)).isEqualTo(reads);
         assertThat(jdbc(firstPort, "SELECT READS FROM SYS.MOONCAKE_PATHS WHERE NODE_ID = '" + id + "'"))
                 .hasSameSizeAs(rows);
         assertThat(jdbc(firstPort, "SELECT READS FROM SYS.MOONCAKE_PATHS WHERE NODE_ID = 'other'"))
@@ -124,7 +126,7 @@ class NodeQueriesTest {
     @Test
     void paths_blocksCameFromAPeer_showARowARail() throws Exception {
         List<List<Object>> rows = List.of();
-        long until = System.nanoTime() + 20_000_000_000L;
+        long until = System.nanoTime() + 60_000_000_000L;
         for (int i = 0; rows.isEmpty() && System.nanoTime() - until < 0; i++) {
             int[] tokens = Blocks.prompt(1, 5000 + i, 0, 3);
             Blocks.store(Mooncake.of(second).pool(POOL), tokens);
@@ -255,12 +257,21 @@ class NodeQueriesTest {
         for (Ignite client : List.of(plainClient, observer)) {
             requireService(client.services().serviceProxy(MooncakeService.NAME, MooncakeService.class, false), tokens);
         }
-        assertThat(first.services().<Object>service(MooncakeService.NAME)).isInstanceOf(NodeService.class);
+        for (Ignite node : List.of(first, second)) {
+            TestGrid.await(
+                    "the service is deployed",
+                    () -> node.services().<Object>service(MooncakeService.NAME) instanceof NodeService);
+        }
         assertThat(plain.services().<Object>service(MooncakeService.NAME)).isNull();
-        assertThat(second.services().<Object>service(MooncakeService.NAME)).isInstanceOf(NodeService.class);
     }
 
     private static void requireService(MooncakeService service, int[] tokens) {
+        // Whichever node answers a call must have heard of the blocks.
+        for (Ignite node : List.of(first, second)) {
+            TestGrid.await("the node knows the prefix", () -> Mooncake.of(node).explain(POOL, tokens).matches().stream()
+                    .anyMatch(match -> match.tokens() == 48
+                            && match.nodeId().equals(first.cluster().localNode().id())));
+        }
         TestGrid.await("service knows the prefix", () -> {
             Map<String, Object> explanation = service.explain(POOL, tokens);
             return explanation.get("matches") instanceof Map<?, ?> matches
@@ -279,12 +290,6 @@ class NodeQueriesTest {
                 .setHost("127.0.0.1")
                 .setPort(port)
                 .setPortRange(0));
-    }
-
-    static int freePort() throws Exception {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        }
     }
 
     static List<List<Object>> jdbc(int port, String sql) throws SQLException {
