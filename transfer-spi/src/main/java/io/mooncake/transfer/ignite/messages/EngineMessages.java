@@ -36,6 +36,7 @@ public final class EngineMessages implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(EngineMessages.class);
     private static final long CHECK_MILLIS = 100;
     private static final long FLUSH_NANOS = 300_000_000L;
+    private static final long READ_MILLIS = 5_000;
     private static final long PATIENCE_NANOS = 3_000_000_000L;
 
     private final LaneContext context;
@@ -58,7 +59,7 @@ public final class EngineMessages implements AutoCloseable {
      * @param engine must not have been given to another one before
      */
     public EngineMessages(TransferEngine engine, IgniteSpiContext ignite, Stock stock) {
-        context = new LaneContext(engine, ignite, stock, ignite.localNode().id(), PATIENCE_NANOS);
+        context = new LaneContext(engine, ignite, stock, ignite.localNode().id(), READ_MILLIS, PATIENCE_NANOS);
         context.every(CHECK_MILLIS, this::check);
         engine.control().handle(LaneContext.SERVICE, this::answer);
     }

@@ -25,6 +25,8 @@ final class LaneContext implements AutoCloseable {
     final IgniteSpiContext ignite;
     final EngineMessages.Stock stock;
     final UUID localId;
+    /** How long a peer may read a part that it said it reads. */
+    final long readMillis;
     /** How long a lane tries before TCP takes over. */
     final long patienceNanos;
 
@@ -48,11 +50,13 @@ final class LaneContext implements AutoCloseable {
             IgniteSpiContext ignite,
             EngineMessages.Stock stock,
             UUID localId,
+            long readMillis,
             long patienceNanos) {
         this.engine = engine;
         this.ignite = ignite;
         this.stock = stock;
         this.localId = localId;
+        this.readMillis = readMillis;
         this.patienceNanos = patienceNanos;
         timer.setRemoveOnCancelPolicy(true);
     }

@@ -44,7 +44,6 @@ final class OutgoingLane {
     private static final int INLINE_BYTES = 64 << 10;
     private static final int BATCH_BYTES = 256 << 10;
     private static final long ATTEMPT_MILLIS = 1_000;
-    private static final long READ_MILLIS = 5_000;
     private static final long MAX_PAUSE_MILLIS = 50;
     private static final long STOCK_PAUSE_MILLIS = 50;
     private static final long RETURN_NANOS = 5_000_000_000L;
@@ -84,6 +83,7 @@ final class OutgoingLane {
     private boolean pieceLast;
     private long failingSinceNanos;
     private int failures;
+    private boolean unread;
     private boolean marked;
     private int epoch;
 
@@ -144,6 +144,7 @@ final class OutgoingLane {
             busy = true;
         }
         failures = 0;
+        unread = false;
         step();
     }
 
@@ -278,10 +279,12 @@ final class OutgoingLane {
         }
         if (answer != null && answer.outcome() == LaneFrameDescriptor.READING) {
             // The turn stays open for the progress that follows.
+            reading(mine);
             context.later(
-                    READ_MILLIS,
+                    context.readMillis,
                     () -> context.work(() -> {
                         if (claim(mine)) {
+                            unread = true;
                             again("part not read in time");
                         }
                     }));
@@ -302,6 +305,18 @@ final class OutgoingLane {
                 takeOver("message " + answer.next() + " can't be read there", UNREADABLE_RETURN_NANOS);
             }
             default -> takeOver("the peer says that epoch " + epoch + " has ended", RETURN_NANOS);
+        }
+    }
+
+    /**
+     * The peer is there: failures before do not count together with the time that its reading takes. Once for a part, else a peer that reads
+     * nothing would be asked for ever. Under the lock, for the owner may have changed.
+     */
+    private void reading(long mine) {
+        synchronized (queue) {
+            if (waiting && turn == mine && !unread) {
+                failures = 0;
+            }
         }
     }
 
@@ -347,6 +362,7 @@ final class OutgoingLane {
             pieceOffset = filled;
             question = null;
             failures = 0;
+            unread = false;
             step();
         } else if (next == first && filled == pieceOffset) {
             again("part not read");
