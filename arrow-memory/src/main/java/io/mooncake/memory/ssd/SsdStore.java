@@ -397,8 +397,8 @@ public final class SsdStore implements AutoCloseable {
     }
 
     /**
-     * Ends what is queued, makes it durable and closes the files. Waits {@code stallMillis} for a device that stalls, interrupted or not, and
-     * leaves the files open to it until it answers. Idempotent.
+     * Ends what is queued, makes it durable and closes the files. Waits {@code stallMillis}, and three seconds at most for the last commit,
+     * for a device that stalls, interrupted or not, and leaves the files open to it until it answers. Idempotent.
      */
     @Override
     public synchronized void close() {
@@ -412,7 +412,7 @@ public final class SsdStore implements AutoCloseable {
         }
         // Closing a file waits for the operations on it.
         LOG.warn(
-                "SSD store in {}: the device still holds an operation after {} ms; its files stay open, and the folder locked,"
+                "SSD store in {}: the device still holds an operation, with {} ms to answer; its files stay open, and the folder locked,"
                         + " until it answers",
                 settings.path(),
                 settings.stallMillis());

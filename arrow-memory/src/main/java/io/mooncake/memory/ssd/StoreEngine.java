@@ -25,6 +25,7 @@ final class StoreEngine {
     private static final long KEEPER_MILLIS = 50;
     private static final long LOG_NANOS = 10_000_000_000L;
     private static final long PATIENCE_MILLIS = 3_600_000;
+    private static final long LAST_COMMIT_MILLIS = 3_000;
 
     private final SsdSettings settings;
     private final SlotTable table;
@@ -376,13 +377,12 @@ final class StoreEngine {
         return noRoom.isEmpty() ? SsdStatus.OPEN : new SsdStatus(SsdStatus.State.NO_ROOM, noRoom);
     }
 
-    /** Ends all threads, after what is queued; false when some are still in the device after {@code millis}. */
+    /** Ends all threads, after what is queued; false when some are still in the device after {@code millis}, or some seconds more. */
     boolean stop(long millis) {
         synchronized (this) {
             // A store that was taken out stays so for whoever asks why.
             ended = ended == null ? new SsdStatus(SsdStatus.State.CLOSED, "") : ended;
         }
-        Deadline deadline = Deadline.ofMillis(millis);
         queue.close();
         // Threads that stall leave the last commit a quarter of the time.
         boolean over = join(workers, Deadline.ofMillis(millis - millis / 4));
@@ -392,7 +392,8 @@ final class StoreEngine {
             keeperStops = true;
             notifyAll();
         }
-        over &= join(others, deadline);
+        // Counted from here: however late this thread comes, what is stored has its quarter to be committed.
+        over &= join(others, Deadline.ofMillis(Math.max(millis / 4, LAST_COMMIT_MILLIS)));
         queue.drain().forEach(ticket -> ticket.end(SsdOutcome.CLOSED));
         return over;
     }
