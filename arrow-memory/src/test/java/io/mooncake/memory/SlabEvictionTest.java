@@ -17,7 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Policies over the real states of slots. They touch no memory, so any addresses will do. */
-@Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SlabEvictionTest {
     private static final BlockLayout LAYOUT = new BlockLayout(1, 1, 1, 1, 1);
     private static final long STRIDE = BlockDescriptor.strideBytes(LAYOUT);

@@ -180,7 +180,7 @@ final class EvictionPolicyContractTest {
             }
         } finally {
             stop.set(true);
-            assertThat(ended.await(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
         }
         assertThat(failure.get()).isNull();
         pool.drain();

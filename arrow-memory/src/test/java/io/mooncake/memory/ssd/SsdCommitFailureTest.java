@@ -136,7 +136,7 @@ final class SsdCommitFailureTest {
                 .ioThreads(1)
                 .queueRecords(1)
                 .maxErrors(3)
-                .stallMillis(100)
+                .stallMillis(1_000)
                 .build();
         try (SsdStore store = open(settings, disk)) {
             for (int i = 0; i < 4; i++) {

