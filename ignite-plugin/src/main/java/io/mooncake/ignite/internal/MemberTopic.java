@@ -8,10 +8,12 @@ import java.util.Iterator;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -30,6 +32,9 @@ public final class MemberTopic implements Members.Listener, AutoCloseable {
     private final Consumer<Set<UUID>> alive;
     // Guarded by this.
     private final Map<UUID, ControlPlane.Subscription> subscriptions = new HashMap<>();
+    /** Members that were told to have joined since their subscription was made, if it was. */
+    private final Set<UUID> joined = ConcurrentHashMap.newKeySet();
+
     private boolean closed;
 
     /**
@@ -63,6 +68,7 @@ public final class MemberTopic implements Members.Listener, AutoCloseable {
 
     @Override
     public void onJoined(Member member) {
+        joined.add(member.nodeId());
         syncLater();
     }
 
@@ -86,6 +92,11 @@ public final class MemberTopic implements Members.Listener, AutoCloseable {
         Set<UUID> there = new HashSet<>();
         for (Member member : services.members().all()) {
             there.add(member.nodeId());
+            if (joined.remove(member.nodeId())) {
+                // One that was made when the member was known, but not told yet: to the engine its life may still have
+                // been over.
+                drop(subscriptions.remove(member.nodeId()));
+            }
             if (!member.local() && publishes.test(member)) {
                 subscriptions.computeIfAbsent(member.nodeId(), node -> services.engine()
                         .control()
@@ -97,11 +108,17 @@ public final class MemberTopic implements Members.Listener, AutoCloseable {
         while (held.hasNext()) {
             Map.Entry<UUID, ControlPlane.Subscription> entry = held.next();
             if (!there.contains(entry.getKey())) {
-                entry.getValue().close();
+                drop(entry.getValue());
                 held.remove();
             }
         }
         alive.accept(there);
+    }
+
+    private static void drop(ControlPlane.@Nullable Subscription subscription) {
+        if (subscription != null) {
+            subscription.close();
+        }
     }
 
     /** Ends following. Idempotent. */
