@@ -47,8 +47,10 @@ final class TreeWriter {
         return tokens;
     }
 
+    /** Goes on until it is stopped; one turn at least, so that it has a rate however late its thread came. */
     void run(AtomicBoolean stop) {
-        for (int turn = 0; !stop.get(); turn++) {
+        int turn = 0;
+        do {
             int which = turn % PROMPTS;
             int[] prompt = prompts[which];
             // Another first token behind the leave is enough for another branch.
@@ -69,7 +71,8 @@ final class TreeWriter {
             while (blocks > SPARE_BLOCKS / 2) {
                 remove(added.remove());
             }
-        }
+            turn++;
+        } while (!stop.get());
     }
 
     private void remove(Added old) {
