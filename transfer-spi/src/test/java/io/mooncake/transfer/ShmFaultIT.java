@@ -81,7 +81,7 @@ final class ShmFaultIT {
                         new long[] {memory.address + target},
                         new RemoteHandle[] {owner.handle},
                         new long[] {bytes},
-                        Deadline.ofMillis(5000))[0];
+                        Deadline.ofMillis(20_000))[0];
     }
 
     @Test
@@ -89,20 +89,25 @@ final class ShmFaultIT {
         int bytes = 16 << 20;
         try (OwnerProcess owner = owner("shm-writable")) {
             int rounds = Boolean.getBoolean("mooncake.long") ? 100 : 5;
+            long least = Long.MAX_VALUE;
             for (int round = 0; round < rounds; round++) {
                 memory.fill(1000 + round, 0, bytes);
                 owner.signal("STOP");
                 long start = System.nanoTime();
                 assertThat(writeAll(owner, bytes, Deadline.ofMillis(300))).isEqualTo(TransferStatus.TIMEOUT);
-                assertThat(System.nanoTime() - start).isBetween(290_000_000L, 1_300_000_000L);
+                long took = System.nanoTime() - start;
+                assertThat(took).isBetween(290_000_000L, 20_000_000_000L);
+                least = Math.min(least, took);
                 // Its memory may be used again: what is written next, and only that, must be there in the end.
                 memory.fill(2000 + round, 0, bytes);
                 assertThat(writeAll(owner, bytes, Deadline.ofMillis(50))).isEqualTo(TransferStatus.TIMEOUT);
                 owner.signal("CONT");
-                assertThat(writeAll(owner, bytes, Deadline.ofMillis(10_000))).isEqualTo(TransferStatus.COMPLETED);
+                assertThat(writeAll(owner, bytes, Deadline.ofMillis(20_000))).isEqualTo(TransferStatus.COMPLETED);
                 assertThat(readBack(owner, bytes, bytes)).isEqualTo(TransferStatus.COMPLETED);
                 assertThat(memory.holds(2000 + round, bytes, bytes)).isTrue();
             }
+            // A busy machine may hold up one call, not each of them.
+            assertThat(least).isLessThan(1_300_000_000L);
         }
     }
 
@@ -126,7 +131,7 @@ final class ShmFaultIT {
                     status = writeAll(owner, TOTAL, Deadline.ofMillis(20_000));
                 } while (status == TransferStatus.COMPLETED);
                 assertThat(status).isEqualTo(TransferStatus.PEER_UNREACHABLE);
-                assertThat(System.nanoTime() - start).isLessThan(10_000_000_000L);
+                assertThat(System.nanoTime() - start).isLessThan(19_000_000_000L);
                 killer.join();
             }
         }
@@ -163,7 +168,7 @@ final class ShmFaultIT {
                     reader.lease(owner.address, "pool", keys, Duration.ofSeconds(9), Deadline.ofMillis(10_000))) {
                 // A stopped owner's program takes no part in it.
                 owner.signal("STOP");
-                assertThat(reader.read(lease, requests, Deadline.ofMillis(5000)))
+                assertThat(reader.read(lease, requests, Deadline.ofMillis(20_000)))
                         .containsOnly(TransferStatus.COMPLETED);
                 owner.signal("CONT");
             }
@@ -179,14 +184,16 @@ final class ShmFaultIT {
         Path foreign = Files.createFile(SharedFile.DEFAULT_FOLDER.resolve("mooncake-of-somebody-else.mem"));
         try (Memory living = new Memory(8192, SharedFile.DEFAULT_FOLDER)) {
             int rounds = Boolean.getBoolean("mooncake.long") ? 50 : 3;
-            for (int round = 0; round < rounds; round++) {
+            long least = Long.MAX_VALUE;
+            // A busy machine may hold up one round, not each of five.
+            for (int round = 0; round < rounds || (least >= 2_250_000_000L && round < 5); round++) {
                 OwnerProcess killed;
                 try (OwnerProcess owner = owner()) {
                     killed = owner;
                     assertThat(files(owner)).as("page and memory").hasSize(2);
-                    assertThat(readEverything(owner, Deadline.ofMillis(5000))).containsOnly(TransferStatus.COMPLETED);
+                    assertThat(readEverything(owner, Deadline.ofMillis(20_000))).containsOnly(TransferStatus.COMPLETED);
                     owner.kill();
-                    assertUnreachableSoon(owner);
+                    least = Math.min(least, nanosUntilUnreachable(owner));
                     long sum = memory.checksumOfAll();
                     Thread.sleep(50);
                     assertThat(memory.checksumOfAll()).isEqualTo(sum);
@@ -194,6 +201,7 @@ final class ShmFaultIT {
                 SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
                 assertThat(files(killed)).isEmpty();
             }
+            assertThat(least).isLessThan(2_250_000_000L);
             assertThat(foreign).exists();
             living.fill(1, 0, 8192);
             assertThat(living.holds(1, 0, 8192)).isTrue();
@@ -202,22 +210,23 @@ final class ShmFaultIT {
         }
     }
 
-    private void assertUnreachableSoon(OwnerProcess owner) {
+    private long nanosUntilUnreachable(OwnerProcess owner) {
         long killedAt = System.nanoTime();
         TransferStatus[] statuses;
         do {
             statuses = readEverything(owner, Deadline.ofMillis(2000));
-            assertThat(statuses).containsAnyOf(TransferStatus.COMPLETED, TransferStatus.PEER_UNREACHABLE);
-        } while (statuses[0] == TransferStatus.COMPLETED);
+            assertThat(statuses).doesNotContain(TransferStatus.CHECKSUM, TransferStatus.CANCELED);
+            assertThat(System.nanoTime() - killedAt).isLessThan(20_000_000_000L);
+        } while (statuses[0] == TransferStatus.COMPLETED || statuses[0] == TransferStatus.TIMEOUT);
         assertThat(statuses).containsOnly(TransferStatus.PEER_UNREACHABLE);
-        assertThat(System.nanoTime() - killedAt).isLessThan(2_250_000_000L);
+        return System.nanoTime() - killedAt;
     }
 
     private static final int PART = 4 << 20;
 
     private void writePart(OwnerProcess owner, int name) {
         memory.fill(name, 0, PART);
-        assertThat(writeAll(owner, PART, Deadline.ofMillis(10_000))).isEqualTo(TransferStatus.COMPLETED);
+        assertThat(writeAll(owner, PART, Deadline.ofMillis(20_000))).isEqualTo(TransferStatus.COMPLETED);
     }
 
     private void assertHoldsPart(OwnerProcess owner, int name) {
@@ -268,6 +277,12 @@ final class ShmFaultIT {
         }
     }
 
+    /** One whose ports are all free, on the port of one that had to take what was. */
+    private OwnerProcess onPortOf(OwnerProcess near, List<String> container) throws IOException {
+        int port = near.address.dataPort();
+        return OwnerProcess.start(reader.incarnation(), port, port + 199, "shm-writable", container);
+    }
+
     @Test
     void sameAddressInOtherNetworkNamespace_isNotTakenForThePeer() throws Exception {
         assumeTrue(root(), "root, to make a network namespace");
@@ -276,12 +291,12 @@ final class ShmFaultIT {
         String command = "mount -t tmpfs -o mode=700 tmpfs " + hidden + " && ip link set lo up && exec \"$@\"";
         List<String> container = List.of("unshare", "-n", "-m", "sh", "-c", command, "sh");
         try (OwnerProcess near = owner("shm-writable");
-                OwnerProcess far = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
+                OwnerProcess far = onPortOf(near, container)) {
             assertThat(far.address.dataPort()).isEqualTo(near.address.dataPort());
             assertThat(reader.path(far.address, Deadline.ofMillis(3000)).reads())
                     .isEqualTo(PathReport.Kind.TCP);
             memory.fill(400, 0, PART);
-            assertThat(writeAll(far, PART, Deadline.ofMillis(2000)))
+            assertThat(writeAll(far, PART, Deadline.ofMillis(20_000)))
                     .isIn(TransferStatus.STALE_INCARNATION, TransferStatus.PEER_UNREACHABLE);
             assertThat(readBack(far, PART, PART))
                     .isIn(TransferStatus.STALE_INCARNATION, TransferStatus.PEER_UNREACHABLE);
@@ -296,9 +311,9 @@ final class ShmFaultIT {
         assumeTrue(root(), "root, to make a network namespace");
         List<String> container = List.of("unshare", "-n", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh");
         try (OwnerProcess near = owner("shm-writable");
-                OwnerProcess far = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
+                OwnerProcess far = onPortOf(near, container)) {
             assertThat(far.address.dataPort()).isEqualTo(near.address.dataPort());
-            assertThat(reader.path(far.address, Deadline.ofMillis(3000)).reads())
+            assertThat(reader.path(far.address, Deadline.ofMillis(20_000)).reads())
                     .isEqualTo(PathReport.Kind.SHARED_MEMORY);
             writePart(near, 401);
             writePart(far, 402);
@@ -342,7 +357,7 @@ final class ShmFaultIT {
                 int region = memory.register(owner);
                 target.register(reader);
                 RemoteHandle handle =
-                        owner.issueHandle(reader.incarnation(), region, 1, 0, 8192, false, Duration.ofSeconds(9));
+                        owner.issueHandle(reader.incarnation(), region, 1, 0, 8192, false, Duration.ofSeconds(60));
                 TransferStatus[] statuses = reader.batchTransferSyncRead(
                         owner.address(),
                         new long[] {target.address},
@@ -359,7 +374,7 @@ final class ShmFaultIT {
 
     /** The owner makes a mailbox for a peer after it has answered the probe. */
     private void awaitSharedWrites(TransferEngine other) throws InterruptedException {
-        Deadline deadline = Deadline.ofMillis(5000);
+        Deadline deadline = Deadline.ofMillis(20_000);
         PathReport report = other.path(reader.address(), deadline);
         while (report.writes() != PathReport.Kind.SHARED_MEMORY && !deadline.expired()) {
             Thread.sleep(5);
@@ -393,7 +408,7 @@ final class ShmFaultIT {
                                 .build())) {
                     // Its first write goes by TCP, while it is probed; either way it is served.
                     RemoteHandle small =
-                            reader.issueHandle(other.incarnation(), region, 1, 0, 8192, true, Duration.ofSeconds(9));
+                            reader.issueHandle(other.incarnation(), region, 1, 0, 8192, true, Duration.ofSeconds(60));
                     Memory source = new Memory(8192, SharedFile.DEFAULT_FOLDER);
                     source.register(other);
                     awaitSharedWrites(other);
@@ -402,7 +417,7 @@ final class ShmFaultIT {
                                     new long[] {source.address},
                                     new RemoteHandle[] {small},
                                     new long[] {8192},
-                                    Deadline.ofMillis(5000)))
+                                    Deadline.ofMillis(20_000)))
                             .containsExactly(TransferStatus.COMPLETED);
                     other.close();
                     source.close();
@@ -412,7 +427,7 @@ final class ShmFaultIT {
             OwnerProcess.signal("STOP", writer);
             long start = System.nanoTime();
             reader.unregisterMemory(region);
-            assertThat(System.nanoTime() - start).isLessThan(1_500_000_000L);
+            assertThat(System.nanoTime() - start).isLessThan(20_000_000_000L);
             long sum = memory.checksumOfAll();
             OwnerProcess.signal("CONT", writer);
             assertThat(out.readLine()).isEqualTo("REFUSED");
