@@ -243,6 +243,18 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Address on which metrics are shown to Prometheus; the loopback by default. Nobody is authenticated there. */
+    public MooncakePluginProvider setMetricsHost(@Nullable String metricsHost) {
+        options.metricsHost = metricsHost;
+        return this;
+    }
+
+    /** Port on which metrics are shown to Prometheus; 0, the default: none. */
+    public MooncakePluginProvider setMetricsPort(int metricsPort) {
+        options.metricsPort = metricsPort;
+        return this;
+    }
+
     /**
      * Checks all that the start of a node checks, without starting anything: for launchers that refuse early.
      *

@@ -34,6 +34,8 @@ import org.jspecify.annotations.Nullable;
  * @param warmUpShare share of the pools that a starting node fills from its peers
  * @param indexEntries most blocks of other nodes that this node knows of, in each pool
  * @param feedRingBytes off the heap, for the last events of this node's pools
+ * @param metricsHost where metrics are shown to Prometheus
+ * @param metricsPort its port; 0: nowhere
  * @param memoryPlan what the node may use at most
  */
 public record MooncakeSettings(
@@ -58,6 +60,8 @@ public record MooncakeSettings(
         double warmUpShare,
         int indexEntries,
         long feedRingBytes,
+        String metricsHost,
+        int metricsPort,
         MemoryPlan memoryPlan) {
     public MooncakeSettings {
         pools = List.copyOf(pools);

@@ -6,6 +6,7 @@ import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.SsdTier;
 import io.mooncake.ignite.index.PoolIndex;
+import io.mooncake.ignite.metrics.PrometheusMetricExporterSpi;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.transfer.ignite.EngineOptions;
 import java.util.List;
@@ -31,4 +32,6 @@ public final class PluginOptions extends EngineOptions {
     public double warmUpShare;
     public int indexEntries = PoolIndex.DEFAULT_ENTRIES;
     public @Nullable String feedRing = "16MiB";
+    public @Nullable String metricsHost = PrometheusMetricExporterSpi.DEFAULT_HOST;
+    public int metricsPort;
 }

@@ -85,6 +85,8 @@ public final class SettingsReader {
             refuse("warmUpShare", options.warmUpShare, "0..0.9");
         }
         range("indexEntries", options.indexEntries, 1_024, PoolIndex.MAX_ENTRIES);
+        range("metricsPort", options.metricsPort, 0, 65_535);
+        String metricsHost = metricsHost();
         long feedRing = feedRing();
         MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools.size(), feedRing, extensions);
         Path directory = sharedMemoryDirectory();
@@ -118,6 +120,8 @@ public final class SettingsReader {
                 options.warmUpShare,
                 options.indexEntries,
                 feedRing,
+                metricsHost,
+                options.metricsPort,
                 plan);
     }
 
@@ -353,6 +357,15 @@ public final class SettingsReader {
             wrong.add(String.valueOf(e.getMessage()));
             return MIN_FEED_RING;
         }
+    }
+
+    private String metricsHost() {
+        String named = options.metricsHost;
+        if (named == null || named.isBlank() || !EngineOptionsReader.ownAddress(named, true)) {
+            refuse("metricsHost", named == null || named.isBlank() ? "empty" : named, "an address of this machine");
+            return "";
+        }
+        return named;
     }
 
     private String evictionPolicy() {

@@ -141,6 +141,8 @@ class WrongConfigurationTest {
                         typo("replica", "replicas"),
                         typo("drainOnStopTimeout", "drainOnStopTimeoutMillis"),
                         typo("warmupShare", "warmUpShare"),
+                        typo("metricPort", "metricsPort"),
+                        typo("metricsHosts", "metricsHost"),
                         typo("indexEntry", "indexEntries"),
                         typo("feedring", "feedRing")),
                 Stream.of(
@@ -167,6 +169,7 @@ class WrongConfigurationTest {
                 option("fetchTimeoutMillis", "1 s", "long"),
                 option("heartbeatMillis", "fast", "fast", "long"),
                 option("mirrorRowBudget", "many", "many", "int"),
+                option("metricsPort", "http", "http", "int"),
                 option("evictionPolicy", "LRU", "evictionPolicy: LRU (expected: one of lru, lfu,", "return-index)"),
                 option("evictionPolicy", "", "evictionPolicy:  (expected: one of lru,"),
                 option("role", "STOR", "role: STOR (expected: one of", "nearest: STORE"),
@@ -299,6 +302,10 @@ class WrongConfigurationTest {
                 option("feedRing", "1MiB", "feedRing: 1MiB (expected: 2MiB..16GiB)"),
                 option("feedRing", "17GiB", "2MiB..16GiB"),
                 option("feedRing", "big", "feedRing: big"),
+                option("metricsPort", "-1", "metricsPort: -1 (expected: 0..65535)"),
+                option("metricsPort", "65536", "metricsPort: 65536 (expected: 0..65535)"),
+                option("metricsHost", "", "metricsHost: empty (expected: an address of this machine)"),
+                option("metricsHost", "192.0.2.1", "metricsHost: 192.0.2.1 (expected: an address of this machine)"),
                 option("host", "", "host: empty", "an address of this machine"),
                 option("host", "192.0.2.1", "host: 192.0.2.1", "an address of this machine"));
     }

@@ -175,7 +175,8 @@ public final class EngineOptionsReader {
         }
     }
 
-    private static boolean ownAddress(String host, boolean orAny) {
+    /** Whether {@code host} names an address of this machine, or, where {@code any} is set, all of them. */
+    public static boolean ownAddress(String host, boolean orAny) {
         try {
             InetAddress address = InetAddress.getByName(host);
             return address.isAnyLocalAddress()
