@@ -42,6 +42,6 @@ public interface MooncakeService {
      */
     String route(String pool, int[] tokens);
 
-    /** Figures of the node that answers, by name: {@code nodeId}, {@code blocks}, {@code capacityBlocks}, {@code misses} and so on. */
+    /** Figures of the node that answers, by name: {@code nodeId}, {@code blocks}, {@code capacityBlocks}, {@code misses}, {@code sql} (its SQL engines, or what to add) and so on. */
     Map<String, Object> statistics();
 }

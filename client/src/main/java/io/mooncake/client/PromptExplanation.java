@@ -30,7 +30,7 @@ public record PromptExplanation(
      * @param fromToken index of the first of them in the prompt
      * @param toToken index behind the last of them
      * @param nodeId the node that has them
-     * @param tier {@code DRAM}, {@code SSD}, or {@code ANY} for another node's
+     * @param tier {@code DRAM}, {@code SSD}, or {@code MIXED} where another node has them in both
      * @param way {@code LOCAL}, {@code SHARED_MEMORY}, {@code RDMA}, {@code TCP} or {@code UNKNOWN}
      */
     public record Piece(int fromToken, int toToken, UUID nodeId, String tier, String way) {}

@@ -37,7 +37,7 @@ public record Explanation(
      * @param fromToken index of the first of them in the prompt
      * @param toToken index behind the last of them
      * @param nodeId the node that has them
-     * @param tier {@code DRAM} or {@code SSD}; {@code ANY} for another node's, which may lie in both
+     * @param tier {@code DRAM} or {@code SSD}; {@code MIXED} where another node has some in memory and some on its SSD alone
      * @param way {@code LOCAL}, {@code SHARED_MEMORY}, {@code RDMA} or {@code TCP}; {@code UNKNOWN} when the node doesn't answer
      */
     public record Piece(int fromToken, int toToken, UUID nodeId, String tier, String way) implements Serializable {}

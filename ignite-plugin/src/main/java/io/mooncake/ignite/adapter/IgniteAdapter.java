@@ -2,6 +2,7 @@
 package io.mooncake.ignite.adapter;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -9,13 +10,16 @@ import java.util.UUID;
 import java.util.function.DoubleSupplier;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.IgniteCheckedException;
 import org.apache.ignite.cluster.ClusterNode;
+import org.apache.ignite.configuration.QueryEngineConfiguration;
 import org.apache.ignite.events.EventType;
 import org.apache.ignite.internal.GridKernalContext;
 import org.apache.ignite.internal.IgniteEx;
 import org.apache.ignite.internal.managers.eventstorage.DiscoveryEventListener;
+import org.apache.ignite.internal.processors.query.QueryEngineConfigurationEx;
 import org.apache.ignite.plugin.IgnitePlugin;
 import org.apache.ignite.plugin.PluginProvider;
 import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
@@ -49,6 +53,21 @@ public final class IgniteAdapter implements AutoCloseable {
     /** Whether a SQL engine is on the class path. */
     public boolean sqlAvailable() {
         return context.query().moduleEnabled();
+    }
+
+    /** Names of the SQL engines of {@code ignite}, parted by commas: {@code h2}, {@code calcite}; or what to add where there is none. */
+    public static String sqlEngines(Ignite ignite) {
+        if (!((IgniteEx) ignite).context().query().moduleEnabled()) {
+            return "none: add ignite-indexing or ignite-calcite";
+        }
+        QueryEngineConfiguration[] named =
+                ignite.configuration().getSqlConfiguration().getQueryEnginesConfiguration();
+        if (named == null || named.length == 0) {
+            return "h2";
+        }
+        return Arrays.stream(named)
+                .map(one -> one instanceof QueryEngineConfigurationEx ex ? ex.engineName() : one.toString())
+                .collect(Collectors.joining(","));
     }
 
     /**

@@ -42,6 +42,7 @@ public final class ClusterRouter implements RequestRouter {
             UUID router,
             Conductor conductor,
             Matches matches,
+            Explainer explainer,
             JobRunner runner,
             LoadExchange exchange) {}
 
@@ -51,11 +52,13 @@ public final class ClusterRouter implements RequestRouter {
         ClusterState state = new ClusterState(router);
         NodeMeter meter = new NodeMeter(router, ConductorSettings.DEFAULT, services.nanoClock());
         LoadExchange exchange = new LoadExchange(services, state, meter);
+        Matches matches = new Matches(services);
         parts = new Parts(
                 services,
                 router,
                 new Conductor(state, ConductorSettings.DEFAULT),
-                new Matches(services),
+                matches,
+                new Explainer(services, matches),
                 new JobRunner(services, meter),
                 exchange);
         services.addFetchListener((holder, bytes, nanos) -> meter.fetched(bytes, nanos));
@@ -166,7 +169,7 @@ public final class ClusterRouter implements RequestRouter {
     @Override
     public Explanation explain(String pool, int[] tokens) {
         Parts on = parts();
-        return new Explainer(on.services, on.matches).explain(pool, tokens);
+        return on.explainer.explain(pool, tokens);
     }
 
     private static void requireCandidate(Route route, Map<UUID, Integer> matches) {

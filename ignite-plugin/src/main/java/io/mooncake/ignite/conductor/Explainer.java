@@ -7,13 +7,21 @@ import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Explanation.Gap;
 import io.mooncake.ignite.Explanation.Match;
 import io.mooncake.ignite.Explanation.Piece;
+import io.mooncake.ignite.index.Holding;
+import io.mooncake.ignite.index.OwnGraves;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.MissReason;
+import io.mooncake.memory.Tenant;
+import io.mooncake.memory.block.ChainKeys;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 
 /** Says what this node would reuse for a prompt, from where, and why not more. Changes nothing; leases nothing. */
@@ -23,10 +31,17 @@ final class Explainer {
 
     private final NodeServices services;
     private final Matches matches;
+    private final Map<String, OwnGraves> own = new HashMap<>();
 
+    /** Remembers from now on why blocks of this node's pools go. */
     Explainer(NodeServices services, Matches matches) {
         this.services = services;
         this.matches = matches;
+        services.localPools().forEach((name, pool) -> {
+            OwnGraves graves = new OwnGraves();
+            pool.addListener(graves);
+            own.put(name, graves);
+        });
     }
 
     /** @throws MooncakeException NOT_FOUND when no node has the pool, INVALID_ARGUMENT for a negative token or no token */
@@ -34,9 +49,9 @@ final class Explainer {
         Map<UUID, Integer> byNode = matches.byNode(pool, tokens);
         int reusable = Math.max(0, matches.request(pool, tokens.length).reusableTokens());
         List<Match> found = found(byNode);
-        List<Piece> pieces = pieces(found, matches.memoryTokens(pool, tokens), reusable);
+        List<Piece> pieces = pieces(pool, tokens, found, reusable);
         int covered = pieces.isEmpty() ? 0 : pieces.get(pieces.size() - 1).toToken();
-        List<Gap> gaps = covered >= reusable ? List.of() : List.of(new Gap(covered, reusable, MissReason.NOT_CACHED));
+        List<Gap> gaps = gaps(pool, tokens, covered, reusable);
         return new Explanation(
                 tokens.length,
                 reusable,
@@ -62,8 +77,9 @@ final class Explainer {
     }
 
     /** As an acquire takes them: this node's memory, then its SSD, then the node that has most. */
-    private List<Piece> pieces(List<Match> found, int memoryTokens, int reusable) {
+    private List<Piece> pieces(String pool, int[] tokens, List<Match> found, int reusable) {
         List<Piece> pieces = new ArrayList<>();
+        int memoryTokens = matches.memoryTokens(pool, tokens);
         int at = 0;
         for (Match match : found) {
             if (match.local()) {
@@ -73,9 +89,54 @@ final class Explainer {
         }
         if (!found.isEmpty() && Math.min(found.get(0).tokens(), reusable) > at) {
             Match longest = found.get(0);
-            add(pieces, at, Math.min(longest.tokens(), reusable), longest.nodeId(), "ANY", way(longest.nodeId()));
+            UUID node = longest.nodeId();
+            add(pieces, at, Math.min(longest.tokens(), reusable), node, tier(pool, tokens, node), way(node));
         }
         return pieces;
+    }
+
+    /** Where another node has what it holds of the prompt. */
+    private String tier(String pool, int[] tokens, UUID node) {
+        for (Holding holding : services.index().holders(pool, Tenant.DEFAULT, tokens)) {
+            if (holding.nodeId().equals(node)) {
+                return holding.ssdTokens() == 0 ? "DRAM" : holding.ssdTokens() == holding.tokens() ? "SSD" : "MIXED";
+            }
+        }
+        return "UNKNOWN";
+    }
+
+    /** What is missing from token {@code from} on, whole blocks of one reason together. */
+    private List<Gap> gaps(String pool, int[] tokens, int from, int reusable) {
+        if (from >= reusable) {
+            return List.of();
+        }
+        KvIdentity identity = services.identityOf(pool).orElseThrow();
+        int blockTokens = identity.blockTokens();
+        int blocks = reusable / blockTokens;
+        BlockKey[] keys =
+                new ChainKeys().chain(ChainKeys.root(identity, Tenant.DEFAULT.salt()), tokens, 0, blockTokens, blocks);
+        List<Gap> gaps = new ArrayList<>();
+        int start = from;
+        MissReason reason = MissReason.NOT_CACHED;
+        for (int block = from / blockTokens; block < blocks; block++) {
+            MissReason why = whyMissing(pool, keys[block]);
+            int at = Math.max(from, block * blockTokens);
+            if (why != reason && at > start) {
+                gaps.add(new Gap(start, at, reason));
+                start = at;
+            }
+            reason = why;
+        }
+        gaps.add(new Gap(start, reusable, reason));
+        return gaps;
+    }
+
+    private MissReason whyMissing(String pool, BlockKey key) {
+        OwnGraves graves = own.get(pool);
+        return services.index()
+                .whyGone(pool, key)
+                .or(() -> graves == null ? Optional.empty() : graves.whyGone(key))
+                .orElse(MissReason.NOT_CACHED);
     }
 
     private static int add(List<Piece> pieces, int from, int to, UUID node, String tier, String way) {

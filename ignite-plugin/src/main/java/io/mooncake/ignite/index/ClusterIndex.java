@@ -4,8 +4,10 @@ package io.mooncake.ignite.index;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.Tenant;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 
 /**
@@ -33,6 +35,12 @@ public interface ClusterIndex {
      * none ever had it, and when that is not known.
      */
     Optional<MissReason> whyGone(String pool, BlockKey key);
+
+    /** Names of the pools that are indexed. */
+    Set<String> pools();
+
+    /** What nodes that live hold of {@code pool}, read as each iteration goes, without a lock held between entries; nothing for an unknown pool. */
+    Iterator<HeldCopy> held(String pool);
 
     /** Blocks announced since the start that found no room: other nodes hold them, and this one does not know. */
     long refused();

@@ -299,6 +299,33 @@ final class HolderTable {
 
     // ---------------------------------------------------------------------------------------------------- look-ups
 
+    /**
+     * Reads entry {@code entry} for somebody who goes through all of them, under the lock for that one.
+     *
+     * @param key takes its four words
+     * @return who holds it, those not shown yet too; null when nobody does
+     */
+    synchronized @Nullable BitSet read(int entry, long[] key) {
+        long word = entries.holders(entry);
+        if (word == 0) {
+            return null;
+        }
+        for (int i = 0; i < key.length; i++) {
+            key[i] = entries.word(entry, i);
+        }
+        return marks(entry, word);
+    }
+
+    /** Entries that were taken at least once: numbers below are valid. */
+    int count() {
+        return entries.count();
+    }
+
+    /** Whether the holder of {@code slot} is shown. */
+    boolean shown(int slot) {
+        return visible(lives.get(slot));
+    }
+
     /** Whether {@code slot} has {@code key}, visible or not. */
     synchronized boolean holds(int slot, long[] key) {
         int entry = buckets.find(key, 0);

@@ -2,6 +2,7 @@
 package io.mooncake.ignite.index;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.feed.BlockPlace;
 import io.mooncake.ignite.feed.EventCursor;
 import io.mooncake.ignite.feed.HolderSink;
 import io.mooncake.ignite.feed.RemovalCode;
@@ -12,8 +13,10 @@ import io.mooncake.memory.Tenant;
 import io.mooncake.memory.block.ChainKeys;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Comparator;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -180,6 +183,27 @@ public final class PoolIndex {
             case Graves.NODE_LOST -> Optional.of(MissReason.NODE_LOST);
             default -> Optional.empty();
         };
+    }
+
+    /** What others hold, entry by entry as it is taken; one that comes or goes meanwhile may be missed. Holds no lock between entries. */
+    public Iterator<HeldCopy> held() {
+        long[] words = new long[KEY_WORDS];
+        return new HeldCopies((entry, found) -> {
+            if (entry >= table.count()) {
+                return false;
+            }
+            BitSet marks = table.read(entry, words);
+            if (marks != null) {
+                BlockKey key = new BlockKey(words[0], words[1], words[2], words[3]);
+                for (int mark = marks.nextSetBit(0); mark >= 0; mark = marks.nextSetBit(mark + 1)) {
+                    UUID owner = owners.get(Marks.slotOf(mark));
+                    if (owner != null && table.shown(Marks.slotOf(mark))) {
+                        found.add(new HeldCopy(key, owner, BlockPlace.of(Marks.placeOf(mark))));
+                    }
+                }
+            }
+            return true;
+        });
     }
 
     /** Pairs of block and holder. */

@@ -4,6 +4,7 @@ package io.mooncake.ignite.node;
 import io.mooncake.ignite.config.IdentityText;
 import io.mooncake.ignite.feed.HolderSink;
 import io.mooncake.ignite.index.ClusterIndex;
+import io.mooncake.ignite.index.HeldCopy;
 import io.mooncake.ignite.index.Holding;
 import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.ignite.index.PoolIndex.Run;
@@ -16,10 +17,13 @@ import io.mooncake.memory.MissReason;
 import io.mooncake.memory.Tenant;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.topology.Locality;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
@@ -125,6 +129,17 @@ final class ClusterIndexes implements ClusterIndex {
     public int holderCount(String pool, BlockKey key) {
         PoolIndex index = pools.get(pool);
         return index == null ? 0 : index.holderCount(key);
+    }
+
+    @Override
+    public Set<String> pools() {
+        return Set.copyOf(pools.keySet());
+    }
+
+    @Override
+    public Iterator<HeldCopy> held(String pool) {
+        PoolIndex index = pools.get(pool);
+        return index == null ? Collections.emptyIterator() : index.held();
     }
 
     @Override

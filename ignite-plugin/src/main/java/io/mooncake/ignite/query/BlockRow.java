@@ -1,47 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.query;
 
-import io.mooncake.memory.BlockView;
+import io.mooncake.memory.BlockKey;
+import io.mooncake.memory.HeldBlock;
+import io.mooncake.memory.HeldIn;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.SsdTier;
-import java.util.ArrayList;
+import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A row of {@code SYS.MOONCAKE_BLOCKS}: one block of this node. Its texts are made when they are read.
+ * A row of {@code SYS.MOONCAKE_BLOCKS}: one block of this node as a walk showed it. Its texts are made when they are read.
  *
  * @param pool name of the pool
- * @param view the block at the time of the query
+ * @param key chain digest
+ * @param parent digest of the block before it
+ * @param depth index in the chain
+ * @param tokens its own tokens
+ * @param bytes payload bytes
+ * @param where the tiers that have it
+ * @param hits times it was leased by a look-up
+ * @param leases references held on it now
+ * @param generation as it was stored under
+ * @param idleNanos nanoseconds since it was used
+ * @param pinned {@code HARD}, {@code SOFT}, or empty
  */
-public record BlockRow(String pool, BlockView view) {
+record BlockRow(
+        String pool,
+        BlockKey key,
+        BlockKey parent,
+        int depth,
+        int tokens,
+        long bytes,
+        HeldIn where,
+        long hits,
+        int leases,
+        long generation,
+        long idleNanos,
+        String pinned) {
     static final String VIEW = "mooncake.blocks";
     static final String DESCRIPTION = "Blocks that this node's pools hold.";
     private static final String POOL = "pool";
     private static final String PREFIX = "prefix";
+    /** Blocks that are looked at a time: all that a query keeps of the pool. */
+    private static final int PAGE = 256;
+
     static final Columns<BlockRow> COLUMNS = new Columns<BlockRow>(PREFIX, POOL)
             .text(POOL, BlockRow::pool)
-            .text(PREFIX, BlockRow::prefix)
-            .text("parent", row -> row.view().block().parent().hex())
-            .count("depth", row -> row.view().block().depth())
-            .count("tokens", row -> row.view().block().tokens().length)
-            .number("bytes", row -> row.view().bytes())
-            .text("tier", row -> row.view().tier())
-            .number("hits", row -> row.view().hits())
-            .count("leases", row -> row.view().leases())
-            .number("generation", row -> row.view().block().generation())
-            .number("ageMs", row -> TimeUnit.NANOSECONDS.toMillis(row.view().lastAccessAgeNanos()));
+            .text(PREFIX, row -> row.key.hex())
+            .text("parent", row -> row.parent.hex())
+            .count("depth", BlockRow::depth)
+            .count("tokens", BlockRow::tokens)
+            .number("bytes", BlockRow::bytes)
+            .text("tier", row -> row.where == HeldIn.SSD ? "SSD" : "DRAM")
+            .number("hits", BlockRow::hits)
+            .count("leases", BlockRow::leases)
+            .number("generation", BlockRow::generation)
+            .number("ageMs", row -> TimeUnit.NANOSECONDS.toMillis(row.idleNanos))
+            .text("pinned", BlockRow::pinned);
 
-    String prefix() {
-        return view.block().key().hex();
+    private static BlockRow of(String pool, HeldBlock block) {
+        return new BlockRow(
+                pool,
+                block.key(),
+                block.parent(),
+                block.depth(),
+                block.tokenCount(),
+                block.bytes(),
+                block.where(),
+                block.hits(),
+                block.leases(),
+                block.generation(),
+                block.idleNanos(),
+                block.isPinnedHard() ? "HARD" : block.isPinnedSoft() ? "SOFT" : "");
     }
 
     /**
-     * The rows that pass {@code filter}, one pool after the other; a pool is read when the iteration reaches it.
+     * The rows that pass {@code filter}, one pool after the other, a page at a time: a query holds neither a lock nor a copy of the pool.
      *
      * @param filter values by column; columns that the view cannot filter by are the query's business
      */
@@ -50,7 +90,7 @@ public record BlockRow(String pool, BlockView view) {
         Object pool = filter.get(POOL);
         Object prefix = filter.get(PREFIX);
         Collection<LocalKvPool> wanted = pools.values().stream()
-                .filter(p -> pool == null || p.name().equals(pool))
+                .filter(one -> LazyRows.matches(pool, one.name()))
                 .toList();
         return () -> new Rows(wanted.iterator(), tiers, prefix == null ? "" : prefix.toString());
     }
@@ -59,7 +99,9 @@ public record BlockRow(String pool, BlockView view) {
         private final Iterator<LocalKvPool> pools;
         private final Map<String, SsdTier> tiers;
         private final String prefix;
-        private Iterator<BlockRow> current = List.<BlockRow>of().iterator();
+        private final ArrayDeque<BlockRow> page = new ArrayDeque<>();
+        private @Nullable LocalKvPool current;
+        private int at = LocalKvPool.WALK_END;
 
         Rows(Iterator<LocalKvPool> pools, Map<String, SsdTier> tiers, String prefix) {
             this.pools = pools;
@@ -69,10 +111,28 @@ public record BlockRow(String pool, BlockView view) {
 
         @Override
         public boolean hasNext() {
-            while (!current.hasNext() && pools.hasNext()) {
-                current = read(pools.next());
+            while (page.isEmpty()) {
+                if (at == LocalKvPool.WALK_END) {
+                    if (!pools.hasNext()) {
+                        return false;
+                    }
+                    current = pools.next();
+                    at = 0;
+                }
+                LocalKvPool pool = current;
+                if (pool != null) {
+                    at = read(pool, at);
+                }
             }
-            return current.hasNext();
+            return true;
+        }
+
+        private int read(LocalKvPool pool, int from) {
+            return SsdTier.forEachHeld(pool, tiers.get(pool.name()), from, PAGE, block -> {
+                if (prefix.isEmpty() || block.key().hex().equals(prefix)) {
+                    page.add(of(pool.name(), block));
+                }
+            });
         }
 
         @Override
@@ -80,18 +140,7 @@ public record BlockRow(String pool, BlockView view) {
             if (!hasNext()) {
                 throw new NoSuchElementException();
             }
-            return current.next();
-        }
-
-        private Iterator<BlockRow> read(LocalKvPool pool) {
-            List<BlockRow> rows = new ArrayList<>();
-            SsdTier.forEachView(pool, tiers.get(pool.name()), view -> {
-                BlockRow row = new BlockRow(pool.name(), view);
-                if (prefix.isEmpty() || row.prefix().equals(prefix)) {
-                    rows.add(row);
-                }
-            });
-            return rows.iterator();
+            return page.remove();
         }
     }
 }

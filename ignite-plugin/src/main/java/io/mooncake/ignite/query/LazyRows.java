@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.query;
 
+import java.util.Collections;
 import java.util.Iterator;
+import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.function.Function;
 import java.util.function.Predicate;
@@ -34,6 +36,30 @@ final class LazyRows {
                 }
                 next = null;
                 return row.apply(found);
+            }
+        };
+    }
+
+    /** The rows of all {@code parts}, one part after the other. */
+    static <R> Iterable<R> chained(List<Iterable<R>> parts) {
+        return () -> new Iterator<>() {
+            private final Iterator<Iterable<R>> left = parts.iterator();
+            private Iterator<R> current = Collections.emptyIterator();
+
+            @Override
+            public boolean hasNext() {
+                while (!current.hasNext() && left.hasNext()) {
+                    current = left.next().iterator();
+                }
+                return current.hasNext();
+            }
+
+            @Override
+            public R next() {
+                if (!hasNext()) {
+                    throw new NoSuchElementException();
+                }
+                return current.next();
             }
         };
     }

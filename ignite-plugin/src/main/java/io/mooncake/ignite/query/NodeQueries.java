@@ -43,6 +43,13 @@ public final class NodeQueries implements NodeComponent {
                 TransferRow.DESCRIPTION,
                 TransferRow.COLUMNS,
                 filter -> TransferRow.rows(services, filter));
+        views.registerView(
+                ExplainRow.VIEW,
+                ExplainRow.DESCRIPTION,
+                ExplainRow.COLUMNS,
+                filter -> ExplainRow.rows(services, filter));
+        views.registerView(
+                IndexRow.VIEW, IndexRow.DESCRIPTION, IndexRow.COLUMNS, filter -> IndexRow.rows(services, filter));
         NodeMetrics.register(services);
     }
 

@@ -7,6 +7,7 @@ import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.NodeStatistics;
 import io.mooncake.ignite.Route;
+import io.mooncake.ignite.adapter.IgniteAdapter;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -86,14 +87,19 @@ public final class NodeService implements Service, MooncakeService {
         answer.put("ssdBlocks", figures.ssdBlocks());
         answer.put("ssdLoads", figures.ssdLoads());
         answer.put("indexEntries", figures.indexEntries());
+        answer.put("sql", IgniteAdapter.sqlEngines(node()));
         return answer;
     }
 
     private Mooncake mooncake() {
+        return Mooncake.of(node());
+    }
+
+    private Ignite node() {
         Ignite node = ignite;
         if (node == null) {
             throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "the service is not deployed");
         }
-        return Mooncake.of(node);
+        return node;
     }
 }

@@ -12,7 +12,11 @@ import io.mooncake.ignite.Route;
 import io.mooncake.ignite.RouteDecision;
 import io.mooncake.ignite.RoutedJob;
 import io.mooncake.ignite.TestGrid;
+import io.mooncake.ignite.node.NodeEngines;
+import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.MissReason;
+import io.mooncake.memory.RemovalCause;
+import io.mooncake.memory.Tenant;
 import java.io.IOException;
 import java.io.Serializable;
 import java.time.Duration;
@@ -225,6 +229,7 @@ class ClusterRouterTest {
             assertThat(piece.fromToken()).isZero();
             assertThat(piece.toToken()).isEqualTo(64);
             assertThat(piece.nodeId()).isEqualTo(id(first));
+            assertThat(piece.tier()).isEqualTo("DRAM");
             assertThat(piece.way()).isIn("SHARED_MEMORY", "TCP");
         });
         assertThat(seen.gaps()).containsExactly(new Explanation.Gap(64, 96, MissReason.NOT_CACHED));
@@ -255,6 +260,40 @@ class ClusterRouterTest {
         assertThat(seen.pieces().get(1).fromToken()).isEqualTo(64);
         assertThat(seen.pieces().get(1).toToken()).isEqualTo(96);
         assertThat(seen.pieces().get(1).nodeId()).isEqualTo(id(first));
+    }
+
+    @Test
+    void explain_ownBlocksRemoved_saysSo() {
+        int[] tokens = Blocks.prompt(17, 1, 4, 6);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        LocalKvPool pool = NodeEngines.pool(first, POOL);
+        pool.remove(pool.chain(Tenant.DEFAULT, tokens).get(2), RemovalCause.REMOVED);
+
+        Explanation seen = Mooncake.of(first).explain(POOL, tokens);
+
+        assertThat(seen.pieces()).containsExactly(new Explanation.Piece(0, 32, id(first), "DRAM", "LOCAL"));
+        assertThat(seen.gaps()).containsExactly(new Explanation.Gap(32, 96, MissReason.REMOVED));
+    }
+
+    @Test
+    void explain_holderLeft_saysThatItsNodeWasLost() {
+        int[] tokens = Blocks.prompt(16, 1, 4, 6);
+        Ignite leaving = grid.start("leaving");
+        Blocks.store(Mooncake.of(leaving).pool(POOL), tokens);
+        TestGrid.await(
+                "index knows the prefix",
+                () -> !Mooncake.of(second).explain(POOL, tokens).pieces().isEmpty());
+        Ignition.stop(leaving.name(), true);
+
+        // Blocks that nobody ever had follow.
+        int[] longer = Blocks.prompt(16, 1, 4, 8);
+        TestGrid.await("the loss is known", () -> Mooncake.of(second)
+                .explain(POOL, longer)
+                .gaps()
+                .equals(List.of(
+                        new Explanation.Gap(0, 96, MissReason.NODE_LOST),
+                        new Explanation.Gap(96, 128, MissReason.NOT_CACHED))));
+        assertThat(Mooncake.of(second).explain(POOL, longer).missReason()).isEqualTo(MissReason.NODE_LOST);
     }
 
     @Test

@@ -24,10 +24,12 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Collectors;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.client.IgniteClient;
@@ -161,6 +163,50 @@ class NodeQueriesTest {
                 .hasSizeGreaterThanOrEqualTo(2)
                 .noneMatch(row ->
                         row.get(0).equals(plain.cluster().localNode().id().toString()));
+    }
+
+    @Test
+    void prefixes_throughJdbcThin_showWhatOthersHold() throws Exception {
+        int[] tokens = Blocks.prompt(8, 3, 0, 3);
+        Blocks.store(Mooncake.of(second).pool(POOL), tokens);
+        String other = second.cluster().localNode().id().toString();
+        TestGrid.await(
+                "the index has the blocks",
+                () -> jdbc(
+                                        firstPort,
+                                        "SELECT PREFIX FROM SYS.MOONCAKE_PREFIXES WHERE POOL = '" + POOL
+                                                + "' AND NODE_ID = '" + other + "'")
+                                .size()
+                        >= 3);
+
+        assertThat(jdbc(firstPort, "SELECT DISTINCT POOL, NODE_ID, PLACE FROM SYS.MOONCAKE_PREFIXES"))
+                .contains(List.of(POOL, other, "MEMORY"))
+                .noneMatch(row ->
+                        row.get(1).equals(first.cluster().localNode().id().toString()));
+        assertThat(jdbc(firstPort, "SELECT PREFIX FROM SYS.MOONCAKE_PREFIXES WHERE POOL = 'other'"))
+                .isEmpty();
+    }
+
+    @Test
+    void explain_throughJdbcThin_showsPiecesAndGaps() throws Exception {
+        int[] tokens = Blocks.prompt(7, 3, 0, 3);
+        Blocks.store(Mooncake.of(first).pool(POOL), tokens);
+        // Two blocks more, which nobody has.
+        String asked = Arrays.stream(Blocks.prompt(7, 3, 0, 5))
+                .mapToObj(Integer::toString)
+                .collect(Collectors.joining(","));
+        String own = first.cluster().localNode().id().toString();
+
+        assertThat(jdbc(
+                        firstPort,
+                        "SELECT FROM_TOKEN, TO_TOKEN, NODE_ID, TIER, WAY, REASON FROM SYS.MOONCAKE_EXPLAIN WHERE POOL = '"
+                                + POOL + "' AND TOKENS = '" + asked + "' ORDER BY FROM_TOKEN"))
+                .containsExactly(List.of(0, 48, own, "DRAM", "LOCAL", ""), List.of(48, 80, "", "", "", "NOT_CACHED"));
+        assertThat(jdbc(firstPort, "SELECT REASON FROM SYS.MOONCAKE_EXPLAIN")).isEmpty();
+        assertThatThrownBy(() -> jdbc(
+                        firstPort,
+                        "SELECT REASON FROM SYS.MOONCAKE_EXPLAIN WHERE POOL = '" + POOL + "' AND TOKENS = '1,x'"))
+                .isInstanceOf(SQLException.class);
     }
 
     @Test
