@@ -42,6 +42,9 @@ public interface HeldBlock {
     /** References held on it now, peers' pins included, the walk's own not. */
     int leases();
 
+    /** Whether its header, and every layer in memory, give their checksums; reads the whole block. What only the SSD has is not looked at: true. */
+    boolean isIntact();
+
     /** Whether a hard pin holds it. */
     boolean isPinnedHard();
 

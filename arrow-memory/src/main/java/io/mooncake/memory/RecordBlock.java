@@ -64,6 +64,11 @@ record RecordBlock(StoredBlock block, long bytes) implements HeldBlock {
     }
 
     @Override
+    public boolean isIntact() {
+        return true;
+    }
+
+    @Override
     public boolean isPinnedHard() {
         return false;
     }

@@ -3,6 +3,7 @@ package io.mooncake.memory;
 
 import io.mooncake.memory.block.BlockDescriptor;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 
 /** The block in a slot on which the walk holds one reference, so that nothing of it changes. One object a walk. */
 final class SlotBlock implements HeldBlock {
@@ -84,6 +85,12 @@ final class SlotBlock implements HeldBlock {
     @Override
     public int leases() {
         return store.slab.references(slot) - 1;
+    }
+
+    @Override
+    public boolean isIntact() {
+        return BlockDescriptor.problem(header, store.layout) == null
+                && Arrays.equals(store.checksums(slot), BlockDescriptor.layerCrcs(header, store.layout));
     }
 
     @Override

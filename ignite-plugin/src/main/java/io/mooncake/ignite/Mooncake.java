@@ -91,6 +91,14 @@ public interface Mooncake extends IgnitePlugin {
      */
     long warmUp(String pool, int maxBlocks, Duration timeout);
 
+    /**
+     * Compares every block of {@code pool} in this node's memory with its checksums, and takes damaged ones away with those that follow them. Reads all of the
+     * pool's memory once; look-ups go on meanwhile. What lies on an SSD is checked by its store.
+     *
+     * @throws io.mooncake.base.MooncakeException NOT_FOUND naming the pools there are
+     */
+    ScrubReport scrub(String pool);
+
     /** Figures of this node. */
     NodeStatistics statistics();
 

@@ -13,6 +13,7 @@ import io.mooncake.ignite.Role;
 import io.mooncake.ignite.Route;
 import io.mooncake.ignite.RouteDecision;
 import io.mooncake.ignite.RoutedJob;
+import io.mooncake.ignite.ScrubReport;
 import io.mooncake.ignite.blocks.ClusterBlocks;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.pool.ClusterKvPool;
@@ -134,6 +135,11 @@ final class MooncakeNode implements Mooncake {
             Thread.currentThread().interrupt();
             throw new MooncakeException(MooncakeException.Code.DEADLINE_EXCEEDED, what + ": interrupted", e);
         }
+    }
+
+    @Override
+    public ScrubReport scrub(String pool) {
+        return new Scrub(inCluster(pool).local()).run();
     }
 
     @Override

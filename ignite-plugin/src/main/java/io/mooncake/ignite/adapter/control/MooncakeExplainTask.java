@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.adapter.control;
+
+import io.mooncake.ignite.Explanation;
+import io.mooncake.ignite.Mooncake;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.ignite.internal.processors.task.GridInternal;
+import org.apache.ignite.internal.visor.VisorJob;
+
+/** Asks each node what it would reuse for a prompt. */
+@GridInternal
+public final class MooncakeExplainTask extends LinesTask<MooncakeExplainCommandArg> {
+    private static final long serialVersionUID = 0;
+
+    @Override
+    protected VisorJob<MooncakeExplainCommandArg, List<String>> job(MooncakeExplainCommandArg arg) {
+        return new ExplainJob(arg, debug);
+    }
+
+    private static final class ExplainJob extends VisorJob<MooncakeExplainCommandArg, List<String>> {
+        private static final long serialVersionUID = 0;
+
+        ExplainJob(MooncakeExplainCommandArg arg, boolean debug) {
+            super(arg, debug);
+        }
+
+        @Override
+        protected List<String> run(MooncakeExplainCommandArg arg) {
+            Explanation seen = Mooncake.of(ignite).explain(arg.pool(), arg.tokenIds());
+            List<String> lines = new ArrayList<>();
+            lines.add(seen.promptTokens() + " tokens, " + seen.reusableTokens() + " reusable at most");
+            for (Explanation.Piece piece : seen.pieces()) {
+                lines.add(piece.fromToken() + ".." + piece.toToken() + " from " + piece.nodeId() + " " + piece.tier()
+                        + " by " + piece.way());
+            }
+            for (Explanation.Gap gap : seen.gaps()) {
+                lines.add(gap.fromToken() + ".." + gap.toToken() + " missing: " + gap.reason());
+            }
+            return lines;
+        }
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.mooncake.ignite.adapter.control;
+
+import io.mooncake.ignite.Mooncake;
+import java.time.Duration;
+import java.util.List;
+import org.apache.ignite.internal.processors.task.GridInternal;
+import org.apache.ignite.internal.visor.VisorJob;
+
+/** Warms the node that it runs on. */
+@GridInternal
+public final class MooncakeWarmTask extends LinesTask<MooncakeWarmCommandArg> {
+    private static final long serialVersionUID = 0;
+
+    @Override
+    protected VisorJob<MooncakeWarmCommandArg, List<String>> job(MooncakeWarmCommandArg arg) {
+        return new WarmJob(arg, debug);
+    }
+
+    private static final class WarmJob extends VisorJob<MooncakeWarmCommandArg, List<String>> {
+        private static final long serialVersionUID = 0;
+
+        WarmJob(MooncakeWarmCommandArg arg, boolean debug) {
+            super(arg, debug);
+        }
+
+        @Override
+        protected List<String> run(MooncakeWarmCommandArg arg) {
+            long came = Mooncake.of(ignite).warmUp(arg.pool(), arg.maxBlocks(), Duration.ofMillis(arg.timeoutMillis()));
+            return List.of(came + " blocks came");
+        }
+    }
+}
