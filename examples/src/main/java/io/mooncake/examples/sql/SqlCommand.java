@@ -29,6 +29,10 @@ import picocli.CommandLine.Spec;
             "  SELECT * FROM SYS.MOONCAKE_BLOCKS LIMIT 10"
         })
 public final class SqlCommand implements Callable<Integer> {
+    private static final String NO_ENGINE =
+            "That node has no SQL engine (expected: ignite-indexing or ignite-calcite on its class path)."
+                    + " Without one, its service mooncake, JMX and metricsPort answer.";
+
     @Option(
             names = "--host",
             paramLabel = "HOST",
@@ -98,7 +102,16 @@ public final class SqlCommand implements Callable<Integer> {
         } catch (SQLException e) {
             out.flush();
             spec.commandLine().getErr().println("SQL: " + sql.strip() + ": " + e.getMessage());
+            if (withoutEngine(e)) {
+                spec.commandLine().getErr().println(NO_ENGINE);
+            }
             return false;
         }
+    }
+
+    /** Ignite names the module that it misses. */
+    private static boolean withoutEngine(SQLException e) {
+        String message = e.getMessage();
+        return message != null && message.contains("ignite-indexing");
     }
 }

@@ -17,15 +17,29 @@ class CoreOnlyIT {
             List.of("ignite-indexing", "ignite-spring", "ignite-slf4j", "/h2", "spring-", "lucene", "djl", "pytorch");
 
     @Test
-    void start_coreAlone_poolAndRoutingWork(@TempDir Path folder) throws Exception {
+    void start_coreAlone_poolAndRoutingWorkAndSqlSaysWhatIsMissing(@TempDir Path folder) throws Exception {
+        int connector = NodeProcesses.freePort();
         try (ForkedJvm node = ForkedJvm.of(CoreOnlyNode.class.getName())
                 .jvmArguments("-Xmx256m")
                 .property("java.io.tmpdir", folder.toString())
                 .classPath(entry -> NOT_CORE.stream().noneMatch(entry::contains))
-                .arguments(Integer.toString(NodeProcesses.freePort()))
+                .arguments(Integer.toString(NodeProcesses.freePort()), Integer.toString(connector))
                 .start()) {
-            assertThat(node.exitCode(Duration.ofSeconds(120))).as(node.output()).isZero();
-            assertThat(node.output()).contains("CORE OK");
+            node.awaitLine("CORE OK", Duration.ofSeconds(120));
+
+            // SQL is what it lacks, and the command says so.
+            try (ForkedJvm sql = ForkedJvm.of("io.mooncake.examples.cli.Main")
+                    .jvmArguments("-Xmx128m")
+                    .property("mooncake.home", folder.toString())
+                    .arguments("sql", "--port", Integer.toString(connector), "SELECT * FROM SYS.MOONCAKE_BLOCKS")
+                    .start()) {
+                assertThat(sql.exitCode(Duration.ofSeconds(120)))
+                        .as(sql.output())
+                        .isEqualTo(1);
+                assertThat(sql.output()).contains("no SQL engine (expected: ignite-indexing or ignite-calcite");
+            }
+            node.terminate();
+            node.exitCode(Duration.ofSeconds(60));
         }
     }
 }

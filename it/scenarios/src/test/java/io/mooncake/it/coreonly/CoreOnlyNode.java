@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
+import org.apache.ignite.configuration.ClientConnectorConfiguration;
 import org.apache.ignite.configuration.IgniteConfiguration;
 import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
 import org.apache.ignite.spi.discovery.tcp.ipfinder.vm.TcpDiscoveryVmIpFinder;
@@ -25,12 +26,13 @@ public final class CoreOnlyNode {
 
     private CoreOnlyNode() {}
 
-    /** Argument: first discovery port. */
+    /** Arguments: first discovery port, first port of client connectors. */
     public static void main(String[] args) throws Exception {
         TcpDiscoveryVmIpFinder finder = new TcpDiscoveryVmIpFinder(true);
         int port = Integer.parseInt(args[0]);
-        try (Ignite a = Ignition.start(configuration("a", finder, port));
-                Ignite b = Ignition.start(configuration("b", finder, port))) {
+        int connector = Integer.parseInt(args[1]);
+        try (Ignite a = Ignition.start(configuration("a", finder, port, connector));
+                Ignite b = Ignition.start(configuration("b", finder, port, connector))) {
             int[] tokens = IntStream.range(0, 3 * BLOCK + 1).toArray();
             KvPool owner = Mooncake.of(a).pool("p");
             try (PrefixLease lease = owner.acquire(tokens, Deadline.ofMillis(1_000));
@@ -57,10 +59,14 @@ public final class CoreOnlyNode {
                     .toCompletableFuture()
                     .get(30, TimeUnit.SECONDS);
             System.out.println("CORE OK " + ran + " on Ignite " + a.version());
+            while (System.in.read() >= 0) {
+                // Stays until the test closes the pipe.
+            }
         }
     }
 
-    private static IgniteConfiguration configuration(String name, TcpDiscoveryVmIpFinder finder, int port) {
+    private static IgniteConfiguration configuration(
+            String name, TcpDiscoveryVmIpFinder finder, int port, int connector) {
         PoolBean pool = new PoolBean()
                 .setName("p")
                 .setModel("core-only")
@@ -73,6 +79,8 @@ public final class CoreOnlyNode {
                 .setLocalHost("127.0.0.1")
                 .setWorkDirectory(System.getProperty("java.io.tmpdir"))
                 .setMetricsLogFrequency(0)
+                .setClientConnectorConfiguration(
+                        new ClientConnectorConfiguration().setHost("127.0.0.1").setPort(connector))
                 .setDiscoverySpi(new TcpDiscoverySpi().setIpFinder(finder).setLocalPort(port))
                 .setPluginProviders(new MooncakePluginProvider()
                         .setSecret("core-only-secret")
