@@ -12,7 +12,7 @@ import java.util.List;
  * <p>Every call takes a batch and gives one result a key, in order; one key's failure is no other's. Arguments that can't be right are refused for the whole batch, before
  * anything changes: INVALID_ARGUMENT naming the value. What a call was for may have happened for keys whose result says otherwise only where that is said.
  *
- * <p>Threading: safe for all threads; each call waits at most for its timeout. Source of the operations: Mooncake's store.
+ * <p>Threading: safe for all threads; each call waits at most for its timeout, 1 ms to an hour. Source of the operations: Mooncake's store.
  */
 public interface KvBlocks {
     /** Most keys of a call. */
@@ -33,7 +33,8 @@ public interface KvBlocks {
      *
      * @param blocks at most {@value #MAX_KEYS}, parents before children
      * @param options how many copies, how long
-     * @return STORED, or EXISTING where the key was here before (its block stays), with the copies that are known to be there now; NO_ROOM; EXPIRED
+     * @return STORED, or EXISTING where this node has the key already (its block stays), with the copies that are known to be there now; NO_ROOM; EXPIRED; REFUSED where
+     *     another block has the key's place in its chain
      */
     List<BlockResult> put(List<BlockPut> blocks, PutOptions options);
 
@@ -42,7 +43,7 @@ public interface KvBlocks {
      *
      * @param keys at most {@value #MAX_KEYS}
      * @param timeout at least 1 ms
-     * @return to be closed; FOUND with its block, ABSENT or EXPIRED
+     * @return to be closed; FOUND with its block; ABSENT where nobody has it; EXPIRED; NO_ROOM where all of this node's blocks are in use; REFUSED where a holder does not give it
      */
     BlockSet get(List<BlockKey> keys, Duration timeout);
 

@@ -3,6 +3,7 @@ package io.mooncake.ignite.blocks;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.blocks.ActFrame.Action;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
@@ -41,39 +42,25 @@ public final class BlockActs implements NodeComponent {
             throw new MooncakeException(
                     MooncakeException.Code.STALE, "engine " + from + " (expected: one of a member of the cluster)");
         }
-        return ActFrame.answer(here(node, ActFrame.decode(request)));
+        return ActFrame.answer(here(node, ActFrame.decode(request), Deadline.ofMillis(SSD_MILLIS)));
     }
 
-    /** Does it on this node. */
-    static List<BlockOutcome> here(NodeServices node, ActFrame asked) {
+    /** Does it on this node; what only the SSD has is brought up for pins, together, by the deadline. */
+    static List<BlockOutcome> here(NodeServices node, ActFrame asked, Deadline deadline) {
         LocalKvPool pool = node.localPools().get(asked.pool());
         SsdTier tier = node.tiers().get(asked.pool());
         List<BlockOutcome> outcomes = new ArrayList<>(asked.keys().size());
-        for (BlockKey key : asked.keys()) {
-            outcomes.add(pool == null ? BlockOutcome.ABSENT : act(pool, tier, asked, key));
-        }
-        return outcomes;
-    }
-
-    private static BlockOutcome act(LocalKvPool pool, @Nullable SsdTier tier, ActFrame asked, BlockKey key) {
-        return switch (asked.action()) {
-            case PIN_HARD -> brought(pool, tier, key, () -> tier == null ? pool.pinHard(key) : tier.pinHard(key));
-            case PIN_SOFT -> brought(pool, tier, key, () -> pool.pinSoft(key, Duration.ofMillis(asked.millis())));
-            case UNPIN -> pool.unpin(key);
-            case REMOVE ->
-                tier == null ? pool.remove(key, RemovalCause.REMOVED) : tier.remove(key, RemovalCause.REMOVED);
-        };
-    }
-
-    /** Pins are of memory: what only the SSD has is brought up first, and held until it is pinned. */
-    private static BlockOutcome brought(
-            LocalKvPool pool, @Nullable SsdTier tier, BlockKey key, java.util.function.Supplier<BlockOutcome> pinning) {
-        if (tier == null || pool.contains(key)) {
-            return pinning.get();
-        }
-        List<@Nullable PinnedBlock> held = tier.pin(List.of(key), Deadline.ofMillis(SSD_MILLIS));
+        boolean pins = asked.action() == Action.PIN_HARD || asked.action() == Action.PIN_SOFT;
+        List<BlockKey> onSsd = pool == null || tier == null || !pins
+                ? List.of()
+                : asked.keys().stream()
+                        .filter(key -> !pool.contains(key) && tier.contains(key))
+                        .toList();
+        List<@Nullable PinnedBlock> held = tier == null || onSsd.isEmpty() ? List.of() : tier.pin(onSsd, deadline);
         try {
-            return pinning.get();
+            for (BlockKey key : asked.keys()) {
+                outcomes.add(pool == null ? BlockOutcome.ABSENT : act(pool, tier, asked, key));
+            }
         } finally {
             for (PinnedBlock block : held) {
                 if (block != null) {
@@ -81,6 +68,17 @@ public final class BlockActs implements NodeComponent {
                 }
             }
         }
+        return outcomes;
+    }
+
+    private static BlockOutcome act(LocalKvPool pool, @Nullable SsdTier tier, ActFrame asked, BlockKey key) {
+        return switch (asked.action()) {
+            case PIN_HARD -> tier == null ? pool.pinHard(key) : tier.pinHard(key);
+            case PIN_SOFT -> pool.pinSoft(key, Duration.ofMillis(asked.millis()));
+            case UNPIN -> pool.unpin(key);
+            case REMOVE ->
+                tier == null ? pool.remove(key, RemovalCause.REMOVED) : tier.remove(key, RemovalCause.REMOVED);
+        };
     }
 
     /** Asks {@code member}; completed exceptionally with a MooncakeException when it does not answer in time. */

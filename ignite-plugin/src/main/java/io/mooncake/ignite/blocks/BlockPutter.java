@@ -11,10 +11,12 @@ import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.IncomingBlock;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.Tenant;
 import io.mooncake.memory.block.ChainKeys;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -35,6 +37,7 @@ final class BlockPutter {
 
     private final NodeServices services;
     private final LocalKvPool local;
+    private final @Nullable SsdTier ssd;
     private final Tenant tenant;
     /** Nodes that took a copy: the index hears of them some milliseconds later. */
     private final Map<BlockKey, Set<UUID>> taken = new HashMap<>();
@@ -42,6 +45,7 @@ final class BlockPutter {
     BlockPutter(NodeServices services, ClusterKvPool pool, Tenant tenant) {
         this.services = services;
         this.local = pool.local();
+        this.ssd = pool.ssd();
         this.tenant = tenant;
     }
 
@@ -51,26 +55,54 @@ final class BlockPutter {
             keys.add(key(blocks.get(i), i));
         }
         Status[] statuses = new Status[blocks.size()];
-        for (int i = 0; i < statuses.length; i++) {
-            statuses[i] = store(keys.get(i), blocks.get(i), deadline);
+        // What is held until it is copied must leave room for what else goes on.
+        int chunk = Math.max(1, Math.min(OFFER_BLOCKS, local.stats().capacityBlocks() / 4));
+        boolean interrupted = false;
+        for (int from = 0; from < statuses.length; from += chunk) {
+            int to = Math.min(statuses.length, from + chunk);
+            interrupted |= put(blocks, keys, statuses, from, to, replicas, deadline);
         }
-        boolean interrupted = replicate(keys, statuses, replicas, deadline);
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
         List<BlockResult> results = new ArrayList<>(statuses.length);
         for (int i = 0; i < statuses.length; i++) {
-            boolean here = statuses[i] == Status.STORED || statuses[i] == Status.EXISTING;
-            int copies = known(keys.get(i)).size() + (here ? 1 : 0);
-            String detail = here && copies < replicas ? copies + " copies of " + replicas : "";
+            int copies = known(keys.get(i)).size();
+            boolean put = statuses[i] == Status.STORED || statuses[i] == Status.EXISTING;
+            String detail = put && copies < replicas ? copies + " copies of " + replicas : "";
             results.add(new BlockResult(keys.get(i), statuses[i], copies, detail));
         }
         return results;
     }
 
+    /** Stores some, and holds them until others have copies; @return whether the thread was interrupted */
+    private boolean put(
+            List<BlockPut> blocks,
+            List<BlockKey> keys,
+            Status[] statuses,
+            int from,
+            int to,
+            int replicas,
+            Deadline deadline) {
+        List<IncomingBlock> held = new ArrayList<>();
+        try {
+            for (int i = from; i < to; i++) {
+                statuses[i] = store(keys.get(i), blocks.get(i), deadline, held);
+            }
+            return replicate(keys.subList(from, to), Arrays.copyOfRange(statuses, from, to), replicas, deadline);
+        } finally {
+            held.forEach(IncomingBlock::close);
+        }
+    }
+
+    /** Living nodes that have it, this one included. */
     private Set<UUID> known(BlockKey key) {
-        Set<UUID> nodes = new HashSet<>(services.index().holders(local.name(), key));
-        nodes.addAll(taken.getOrDefault(key, Set.of()));
+        Set<UUID> nodes = BlockCopies.known(services, local, ssd, key);
+        for (UUID node : taken.getOrDefault(key, Set.of())) {
+            if (services.members().find(node).isPresent()) {
+                nodes.add(node);
+            }
+        }
         return nodes;
     }
 
@@ -99,26 +131,25 @@ final class BlockPutter {
         return new ChainKeys().next(block.parent(), block.tokens(), 0, tokens);
     }
 
-    private Status store(BlockKey key, BlockPut block, Deadline deadline) {
-        if (local.contains(key)) {
+    private Status store(BlockKey key, BlockPut block, Deadline deadline, List<IncomingBlock> held) {
+        if (BlockCopies.here(local, ssd, key)) {
             return Status.EXISTING;
         }
-        long pause = FIRST_PAUSE_NANOS;
         if (deadline.expired()) {
             return Status.EXPIRED;
         }
+        long pause = FIRST_PAUSE_NANOS;
         while (true) {
-            try (IncomingBlock place =
-                    local.beginIncoming(key, block.parent(), block.depth(), block.tokens(), tenant)) {
-                if (place != null) {
-                    copy(block.payload(), place.address());
-                    return switch (place.seal()) {
-                        case STORED -> Status.STORED;
-                        case KEPT_EXISTING -> Status.EXISTING;
-                        case INDEX_FULL -> Status.NO_ROOM;
-                        case WRONG_IDENTITY, WRONG_CHECKSUM -> Status.REFUSED;
-                    };
-                }
+            IncomingBlock place = local.beginIncoming(key, block.parent(), block.depth(), block.tokens(), tenant);
+            if (place != null) {
+                held.add(place);
+                copy(block.payload(), place.address());
+                return switch (place.seal()) {
+                    case STORED -> Status.STORED;
+                    case KEPT_EXISTING -> Status.EXISTING;
+                    case INDEX_FULL -> Status.NO_ROOM;
+                    case WRONG_IDENTITY, WRONG_CHECKSUM -> Status.REFUSED;
+                };
             }
             if (deadline.expired() || Thread.currentThread().isInterrupted()) {
                 return Status.NO_ROOM;
@@ -149,7 +180,7 @@ final class BlockPutter {
             for (int i = 0; i < statuses.length; i++) {
                 boolean here = statuses[i] == Status.STORED || statuses[i] == Status.EXISTING;
                 Set<UUID> holders = known(keys.get(i));
-                if (here && holders.size() + 1 < replicas) {
+                if (here && holders.size() < replicas) {
                     byHolders
                             .computeIfAbsent(holders, nodes -> new ArrayList<>())
                             .add(keys.get(i));

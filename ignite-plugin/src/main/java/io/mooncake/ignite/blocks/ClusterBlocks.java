@@ -9,6 +9,7 @@ import io.mooncake.ignite.BlockResult.Status;
 import io.mooncake.ignite.BlockSet;
 import io.mooncake.ignite.KvBlocks;
 import io.mooncake.ignite.PutOptions;
+import io.mooncake.ignite.Role;
 import io.mooncake.ignite.blocks.ActFrame.Action;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.NodeServices;
@@ -16,29 +17,21 @@ import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.BlockOutcome;
 import io.mooncake.memory.LocalKvPool;
-import io.mooncake.memory.MissReason;
-import io.mooncake.memory.PinnedBlock;
 import io.mooncake.memory.Tenant;
 import io.mooncake.memory.block.ChainKeys;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import org.jspecify.annotations.Nullable;
 
 /** {@link KvBlocks} over a node's pool, the index, and the holders. */
 public final class ClusterBlocks implements KvBlocks {
-    /** Of a fetch: what one lease takes. */
-    private static final int BATCH_BLOCKS = 256;
-
+    private static final Duration LONGEST_CALL = Duration.ofHours(1);
     private static final Duration LONGEST_PIN = Duration.ofDays(365);
 
     private final NodeServices services;
@@ -72,10 +65,13 @@ public final class ClusterBlocks implements KvBlocks {
     public List<BlockResult> put(List<BlockPut> blocks, PutOptions options) {
         requireSome("blocks", blocks);
         Deadline deadline = deadline(options.timeout());
-        long stores = services.members().all().stream()
-                .filter(member -> member.role() == io.mooncake.ignite.Role.STORE
-                        && member.pools().containsKey(local.name()))
-                .count();
+        // A node that does not announce its blocks lends none, so nobody could copy them.
+        long stores = services.settings().role() == Role.STORE
+                ? services.members().all().stream()
+                        .filter(member ->
+                                member.role() == Role.STORE && member.pools().containsKey(local.name()))
+                        .count()
+                : 1;
         if (options.replicas() < 1 || options.replicas() > Math.max(1, stores)) {
             throw MooncakeException.invalid(
                     "replicas",
@@ -88,90 +84,7 @@ public final class ClusterBlocks implements KvBlocks {
     @Override
     public BlockSet get(List<BlockKey> keys, Duration timeout) {
         requireSome("keys", keys);
-        Deadline deadline = deadline(timeout);
-        List<@Nullable PinnedBlock> blocks = new ArrayList<>(Collections.nCopies(keys.size(), null));
-        boolean done = false;
-        try {
-            pinHere(keys, blocks, deadline);
-            Set<UUID> failed = new LinkedHashSet<>();
-            boolean more = true;
-            while (more && blocks.contains(null) && !deadline.expired()) {
-                more = fetch(keys, blocks, failed, deadline);
-                pinHere(keys, blocks, deadline);
-            }
-            List<BlockResult> results = new ArrayList<>(keys.size());
-            for (int i = 0; i < keys.size(); i++) {
-                Status missing = deadline.expired() && copies(keys.get(i)) > 0 ? Status.EXPIRED : Status.ABSENT;
-                results.add(new BlockResult(
-                        keys.get(i), blocks.get(i) == null ? missing : Status.FOUND, copies(keys.get(i)), ""));
-            }
-            done = true;
-            return new BlockSet(results, blocks);
-        } finally {
-            if (!done) {
-                blocks.forEach(ClusterBlocks::close);
-            }
-        }
-    }
-
-    private static void close(@Nullable PinnedBlock block) {
-        if (block != null) {
-            block.close();
-        }
-    }
-
-    private void pinHere(List<BlockKey> keys, List<@Nullable PinnedBlock> blocks, Deadline deadline) {
-        List<Integer> onSsd = new ArrayList<>();
-        for (int i = 0; i < keys.size(); i++) {
-            if (blocks.get(i) == null) {
-                blocks.set(i, local.pin(keys.get(i)));
-                if (blocks.get(i) == null && pool.ssd() != null && pool.ssd().contains(keys.get(i))) {
-                    onSsd.add(i);
-                }
-            }
-        }
-        if (pool.ssd() != null && !onSsd.isEmpty()) {
-            List<@Nullable PinnedBlock> brought =
-                    pool.ssd().pin(onSsd.stream().map(keys::get).toList(), deadline);
-            for (int i = 0; i < onSsd.size(); i++) {
-                blocks.set(onSsd.get(i), brought.get(i));
-            }
-        }
-    }
-
-    /** Asks one holder after the other for what it has of the rest; whether another round may bring more. */
-    private boolean fetch(
-            List<BlockKey> keys, List<@Nullable PinnedBlock> blocks, Set<UUID> failed, Deadline deadline) {
-        Map<UUID, List<BlockKey>> byHolder = new LinkedHashMap<>();
-        for (int i = 0; i < keys.size(); i++) {
-            if (blocks.get(i) == null) {
-                BlockKey key = keys.get(i);
-                services.index().holders(local.name(), key).stream()
-                        .filter(node -> !failed.contains(node))
-                        .findFirst()
-                        .ifPresent(node -> byHolder.computeIfAbsent(node, holder -> new ArrayList<>())
-                                .add(key));
-            }
-        }
-        for (Map.Entry<UUID, List<BlockKey>> entry : byHolder.entrySet()) {
-            Optional<Member> holder = services.members().find(entry.getKey());
-            List<BlockKey> wanted = entry.getValue();
-            for (int from = 0; holder.isPresent() && from < wanted.size(); from += BATCH_BLOCKS) {
-                List<MissReason> reasons = pool.take(
-                        tenant,
-                        wanted.subList(from, Math.min(wanted.size(), from + BATCH_BLOCKS)),
-                        entry.getKey(),
-                        holder.get().address(),
-                        deadline);
-                if (reasons.stream().anyMatch(reason -> reason != MissReason.NONE)) {
-                    failed.add(entry.getKey());
-                }
-            }
-            if (holder.isEmpty()) {
-                failed.add(entry.getKey());
-            }
-        }
-        return !byHolder.isEmpty();
+        return new BlockGetter(services, pool, tenant, keys, deadline(timeout)).get();
     }
 
     @Override
@@ -186,11 +99,7 @@ public final class ClusterBlocks implements KvBlocks {
     }
 
     private int copies(BlockKey key) {
-        return services.index().holders(local.name(), key).size() + (here(key) ? 1 : 0);
-    }
-
-    private boolean here(BlockKey key) {
-        return local.contains(key) || (pool.ssd() != null && pool.ssd().contains(key));
+        return BlockCopies.known(services, local, pool.ssd(), key).size();
     }
 
     @Override
@@ -200,8 +109,8 @@ public final class ClusterBlocks implements KvBlocks {
 
     @Override
     public List<BlockResult> pinSoft(List<BlockKey> keys, Duration time, Duration timeout) {
-        if (time.toMillis() < 1 || time.compareTo(LONGEST_PIN) > 0) {
-            throw MooncakeException.invalid("pin time", time, "above 0, at most " + LONGEST_PIN);
+        if (time.compareTo(Duration.ofMillis(1)) < 0 || time.compareTo(LONGEST_PIN) > 0) {
+            throw MooncakeException.invalid("pin time", time, "1 ms .. " + LONGEST_PIN);
         }
         return pin(Action.PIN_SOFT, keys, time.toMillis(), timeout);
     }
@@ -210,7 +119,7 @@ public final class ClusterBlocks implements KvBlocks {
     private List<BlockResult> pin(Action action, List<BlockKey> keys, long millis, Duration timeout) {
         requireSome("keys", keys);
         Deadline deadline = deadline(timeout);
-        List<BlockOutcome> here = BlockActs.here(services, new ActFrame(action, millis, local.name(), keys));
+        List<BlockOutcome> here = BlockActs.here(services, new ActFrame(action, millis, local.name(), keys), deadline);
         List<BlockResult> results = new ArrayList<>(keys.size());
         for (int i = 0; i < keys.size(); i++) {
             results.add(
@@ -233,7 +142,7 @@ public final class ClusterBlocks implements KvBlocks {
                                 services,
                                 holder.get(),
                                 new ActFrame(action, millis, local.name(), List.of(key)),
-                                deadline)
+                                deadline.atMost(services.settings().fetchTimeout()))
                         .join()
                         .get(0);
                 if (outcome != BlockOutcome.ABSENT) {
@@ -257,47 +166,38 @@ public final class ClusterBlocks implements KvBlocks {
         return everywhere(Action.REMOVE, keys, timeout);
     }
 
-    /** All holders at once, each asked for what it has. */
+    /** All nodes with the pool at once. */
     private List<BlockResult> everywhere(Action action, List<BlockKey> keys, Duration timeout) {
         requireSome("keys", keys);
         Deadline deadline = deadline(timeout);
-        Map<UUID, List<Integer>> byHolder = new LinkedHashMap<>();
-        for (int i = 0; i < keys.size(); i++) {
-            for (UUID node : services.index().holders(local.name(), keys.get(i))) {
-                byHolder.computeIfAbsent(node, holder -> new ArrayList<>()).add(i);
-            }
-        }
         Tally[] tallies = new Tally[keys.size()];
         for (int i = 0; i < tallies.length; i++) {
             tallies[i] = new Tally();
         }
-        Map<UUID, CompletableFuture<List<BlockOutcome>>> asked = new LinkedHashMap<>();
-        byHolder.forEach((node, indexes) -> services.members()
-                .find(node)
-                .ifPresent(member -> asked.put(
-                        node,
-                        BlockActs.there(
-                                services,
-                                member,
-                                new ActFrame(
-                                        action,
-                                        0,
-                                        local.name(),
-                                        indexes.stream().map(keys::get).toList()),
-                                deadline))));
-        List<BlockOutcome> here = BlockActs.here(services, new ActFrame(action, 0, local.name(), keys));
+        ActFrame asked = new ActFrame(action, 0, local.name(), keys);
+        Map<UUID, CompletableFuture<List<BlockOutcome>>> answers = new LinkedHashMap<>();
+        // Not only those that the index names: it may not have heard yet, and who does not announce has copies, too.
+        for (Member member : services.members().all()) {
+            if (!member.local()
+                    && member.role() != Role.OBSERVER
+                    && member.pools().containsKey(local.name())) {
+                answers.put(member.nodeId(), BlockActs.there(services, member, asked, deadline));
+            }
+        }
+        List<BlockOutcome> here = BlockActs.here(services, asked, deadline);
         for (int i = 0; i < tallies.length; i++) {
             tallies[i].add(here.get(i), "this node");
         }
-        asked.forEach((node, answer) -> {
-            List<Integer> indexes = byHolder.getOrDefault(node, List.of());
+        answers.forEach((node, answer) -> {
             try {
                 List<BlockOutcome> outcomes = answer.join();
                 for (int i = 0; i < outcomes.size(); i++) {
-                    tallies[indexes.get(i)].add(outcomes.get(i), "node " + node);
+                    tallies[i].add(outcomes.get(i), "node " + node);
                 }
             } catch (CompletionException e) {
-                indexes.forEach(index -> tallies[index].refused = "node " + node + ": " + message(e));
+                for (Tally tally : tallies) {
+                    tally.refused = "node " + node + ": " + message(e);
+                }
             }
         });
         List<BlockResult> results = new ArrayList<>(keys.size());
@@ -340,8 +240,8 @@ public final class ClusterBlocks implements KvBlocks {
     }
 
     private static Deadline deadline(Duration timeout) {
-        if (timeout.toMillis() < 1) {
-            throw MooncakeException.invalid("timeout", timeout, "at least 1 ms");
+        if (timeout.compareTo(Duration.ofMillis(1)) < 0 || timeout.compareTo(LONGEST_CALL) > 0) {
+            throw MooncakeException.invalid("timeout", timeout, "1 ms .. " + LONGEST_CALL);
         }
         return Deadline.of(timeout);
     }

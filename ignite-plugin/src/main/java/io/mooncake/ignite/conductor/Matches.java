@@ -39,13 +39,12 @@ final class Matches {
                 .filter(member ->
                         member.role() != Role.OBSERVER && member.pools().containsKey(pool))
                 .toList();
-        // Who is to leave answers only where nobody stays.
-        boolean anyStays = candidates.stream().anyMatch(member -> !leaves(member));
+        // Who is to leave answers only where nobody stays. Asked once: it may change meanwhile.
+        List<Member> staying =
+                candidates.stream().filter(member -> !leaves(member)).toList();
         Map<UUID, Integer> matches = new HashMap<>();
-        for (Member member : candidates) {
-            if (!anyStays || !leaves(member)) {
-                matches.put(member.nodeId(), member.local() ? localTokens(pool, tokens) : 0);
-            }
+        for (Member member : staying.isEmpty() ? candidates : staying) {
+            matches.put(member.nodeId(), member.local() ? localTokens(pool, tokens) : 0);
         }
         if (matches.isEmpty()) {
             throw noSuchPool(pool);

@@ -4,6 +4,7 @@ package io.mooncake.ignite.place;
 import io.mooncake.base.Deadline;
 import io.mooncake.ignite.DrainResult;
 import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.place.Copies.Copied;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.LocalKvPool;
 import java.time.Duration;
@@ -14,7 +15,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -23,17 +25,27 @@ import org.slf4j.LoggerFactory;
  * Gives what only this node has to others before it leaves. From the first moment on routers send it nothing more and it takes no copies; what is stored
  * meanwhile by requests that still run is found by the next pass. It ends when nothing is left, when nobody takes more, or with the deadline.
  *
- * <p>Parents go before children, because a chain is of use only from its start; what is used most goes first, in case the time ends.
+ * <p>What is used most goes first, in case the time ends, and parents before children, because a chain is of use only from its start. What was never used again goes only
+ * while the others have free blocks: it is not worth what would be evicted for it.
  *
- * <p>Threading: one drain at a time; {@link #run} blocks.
+ * <p>Threading: one drain at a time, others wait for it within their deadlines; {@link #run} blocks. One that the node's stop asks for ends the others in its time.
  */
 final class Drain {
-    private static final int BATCH_BLOCKS = 64;
+    /** Blocks that are sorted into batches at a time. */
+    private static final int WINDOW_BLOCKS = 256;
+
+    /** What the SSD did not bring up is asked for again after it. */
+    private static final long SSD_PAUSE_MILLIS = 500;
+    /** The index hears of what was taken within it. */
+    private static final long SETTLE_MILLIS = 2_000;
+
     private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
 
     private final NodeServices services;
     private final StoreReports reports;
     private final Copies copies;
+    private final ReentrantLock lock = new ReentrantLock();
+    private volatile @Nullable Deadline stop;
 
     Drain(NodeServices services, StoreReports reports, Copies copies) {
         this.services = services;
@@ -41,27 +53,41 @@ final class Drain {
         this.copies = copies;
     }
 
+    /** As the node stops: every drain ends with {@code deadline}. */
+    DrainResult runBeforeStop(Deadline deadline) throws InterruptedException {
+        stop = deadline;
+        return run(deadline);
+    }
+
     /** Drains. The node stays as it is then: {@link StoreReports#draining(boolean)} takes it back. */
-    synchronized DrainResult run(Deadline deadline) throws InterruptedException {
+    DrainResult run(Deadline deadline) throws InterruptedException {
         long start = services.nanoClock().getAsLong();
         reports.draining(true);
+        if (!lock.tryLock(deadline.remainingMillis(), TimeUnit.MILLISECONDS)) {
+            return new DrainResult(
+                    0, left(), 0, Duration.ofNanos(services.nanoClock().getAsLong() - start));
+        }
+        try {
+            return drain(start, deadline);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private DrainResult drain(long start, Deadline deadline) throws InterruptedException {
         long moved = 0;
         long bytes = 0;
-        long left = 0;
         for (Map.Entry<String, LocalKvPool> pool : services.localPools().entrySet()) {
             Set<BlockKey> gone = new HashSet<>();
-            List<Held> sole = sole(pool.getKey(), gone);
             boolean more = copies.possible(pool.getKey(), Set.of());
-            while (more && !sole.isEmpty()) {
-                int before = gone.size();
-                pass(pool.getKey(), sole, gone, deadline);
-                more = gone.size() > before && !deadline.expired();
-                sole = sole(pool.getKey(), gone);
+            while (more && !within(deadline).expired()) {
+                List<Held> sole = sole(pool.getKey(), gone);
+                more = !sole.isEmpty() && pass(pool.getKey(), sole, gone, deadline);
             }
             moved += gone.size();
             bytes += (long) gone.size() * pool.getValue().layout().payloadBytes();
-            left += sole.size();
         }
+        long left = moved == 0 ? left() : leftAfterSettling();
         Duration took = Duration.ofNanos(services.nanoClock().getAsLong() - start);
         if (left > 0) {
             LOG.warn("Drained: {} blocks given to others, {} not, in {} ms", moved, left, took.toMillis());
@@ -71,37 +97,73 @@ final class Drain {
         return new DrainResult(moved, left, bytes, took);
     }
 
-    private void pass(String pool, List<Held> sole, Set<BlockKey> gone, Deadline deadline) throws InterruptedException {
-        Map<String, List<BlockKey>> byTenant = new TreeMap<>();
-        for (Held view : sole) {
-            byTenant.computeIfAbsent(view.tenant(), name -> new ArrayList<>()).add(view.key());
-        }
-        for (Map.Entry<String, List<BlockKey>> tenant : byTenant.entrySet()) {
-            List<BlockKey> keys = tenant.getValue();
-            for (int from = 0; from < keys.size() && !deadline.expired(); from += BATCH_BLOCKS) {
-                List<BlockKey> batch = keys.subList(from, Math.min(keys.size(), from + BATCH_BLOCKS));
-                @Nullable UUID[] taken = copies.copy(pool, tenant.getKey(), batch, Set.of(), deadline);
-                for (int i = 0; i < taken.length; i++) {
-                    if (taken[i] != null) {
-                        gone.add(batch.get(i));
+    /** The deadline, or the stop's where that is nearer. */
+    private Deadline within(Deadline deadline) {
+        Deadline stopping = stop;
+        return stopping == null ? deadline : deadline.atMost(Duration.ofNanos(Math.max(0, stopping.remainingNanos())));
+    }
+
+    /** @return whether another pass may bring more */
+    private boolean pass(String pool, List<Held> sole, Set<BlockKey> gone, Deadline deadline)
+            throws InterruptedException {
+        int before = gone.size();
+        int later = 0;
+        for (int from = 0; from < sole.size() && !within(deadline).expired(); from += WINDOW_BLOCKS) {
+            if (sole.get(from).hits() == 0 && !copies.roomSomewhere(pool)) {
+                break;
+            }
+            Map<String, List<BlockKey>> byTenant = new TreeMap<>();
+            for (Held held : sole.subList(from, Math.min(sole.size(), from + WINDOW_BLOCKS))) {
+                byTenant.computeIfAbsent(held.tenant(), name -> new ArrayList<>())
+                        .add(held.key());
+            }
+            for (Map.Entry<String, List<BlockKey>> tenant : byTenant.entrySet()) {
+                List<BlockKey> keys = tenant.getValue();
+                Copied copied = copies.copy(pool, tenant.getKey(), keys, Set.of(), within(deadline));
+                later += copied.later();
+                for (int i = 0; i < keys.size(); i++) {
+                    if (copied.nodes()[i] != null) {
+                        gone.add(keys.get(i));
                     }
                 }
             }
         }
+        if (gone.size() == before && later > 0) {
+            Thread.sleep(Math.min(SSD_PAUSE_MILLIS, Math.max(1, within(deadline).remainingMillis())));
+            return true;
+        }
+        return gone.size() > before;
     }
 
     /** Blocks of this node that no node which stays has, in the order in which they should go. */
     private List<Held> sole(String name, Set<BlockKey> gone) {
         Map<BlockKey, Held> found = new LinkedHashMap<>();
-        Held.forEach(services, name, view -> {
-            if (!gone.contains(view.key()) && !held(name, view.key())) {
-                found.put(view.key(), view);
+        Held.forEach(services, name, held -> {
+            if (!gone.contains(held.key()) && !elsewhere(name, held.key())) {
+                found.put(held.key(), held);
             }
         });
         return found.values().stream().sorted(Held.MOST_USED).toList();
     }
 
-    private boolean held(String pool, BlockKey key) {
+    private boolean elsewhere(String pool, BlockKey key) {
         return services.index().holders(pool, key).stream().anyMatch(node -> !reports.draining(node));
+    }
+
+    /** Counted by what the others announce: what one of them took and lost again is left, too. */
+    private long leftAfterSettling() throws InterruptedException {
+        Deadline settle = Deadline.ofMillis(SETTLE_MILLIS);
+        long left = left();
+        while (left > 0 && !settle.expired()) {
+            Thread.sleep(20);
+            left = left();
+        }
+        return left;
+    }
+
+    private long left() {
+        return services.localPools().keySet().stream()
+                .mapToLong(pool -> sole(pool, Set.of()).size())
+                .sum();
     }
 }

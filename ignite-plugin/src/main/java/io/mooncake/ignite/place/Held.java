@@ -28,11 +28,18 @@ record Held(BlockKey key, BlockKey parent, int depth, String tenant, long hits) 
 
     /** Shows all of them, without the pool's lock. One that comes or goes meanwhile may be missed or shown twice. */
     static void forEach(NodeServices services, String name, Consumer<Held> visitor) {
-        LocalKvPool pool = services.localPools().get(name);
-        SsdTier tier = services.tiers().get(name);
-        for (int at = 0; pool != null && at != LocalKvPool.WALK_END; ) {
-            at = SsdTier.forEachHeld(pool, tier, at, PAGE, block -> visitor.accept(of(block)));
+        for (int at = 0; at != LocalKvPool.WALK_END; ) {
+            at = page(services, name, at, visitor);
         }
+    }
+
+    /** Shows some of them; @return where the next page begins, or {@link LocalKvPool#WALK_END} */
+    static int page(NodeServices services, String name, int from, Consumer<Held> visitor) {
+        LocalKvPool pool = services.localPools().get(name);
+        if (pool == null) {
+            return LocalKvPool.WALK_END;
+        }
+        return SsdTier.forEachHeld(pool, services.tiers().get(name), from, PAGE, block -> visitor.accept(of(block)));
     }
 
     private static Held of(HeldBlock block) {

@@ -40,10 +40,12 @@ public final class NodePlacement implements Placement {
 
     @Override
     public void initExtensions(NodeServices services, IgniteConfiguration config) {
-        long millis = services.settings().drainOnStop().toMillis();
-        if (millis == 0 || services.settings().role() != Role.STORE) {
+        if (services.settings().role() == Role.OBSERVER) {
             return;
         }
+        long millis = services.settings().role() == Role.STORE
+                ? services.settings().drainOnStop().toMillis()
+                : 0;
         LifecycleBean[] before = config.getLifecycleBeans();
         LifecycleBean[] beans = before == null ? new LifecycleBean[1] : Arrays.copyOf(before, before.length + 1);
         beans[beans.length - 1] = event -> {
@@ -59,8 +61,13 @@ public final class NodePlacement implements Placement {
         if (running == null) {
             return;
         }
+        // Whatever follows: what comes now would go with the node.
+        running.reports.draining(true);
+        if (millis == 0) {
+            return;
+        }
         try {
-            running.drain.run(Deadline.ofMillis(millis));
+            running.drain.runBeforeStop(Deadline.ofMillis(millis));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (RuntimeException e) {
@@ -119,7 +126,7 @@ public final class NodePlacement implements Placement {
     @Override
     public @Nullable UUID[] copy(String pool, String tenant, List<BlockKey> keys, Set<UUID> except, Deadline deadline)
             throws InterruptedException {
-        return parts().copies.copy(pool, tenant, keys, except, deadline);
+        return parts().copies.copy(pool, tenant, keys, except, deadline).nodes();
     }
 
     @Override
@@ -130,6 +137,10 @@ public final class NodePlacement implements Placement {
     @Override
     public void resume() {
         parts().reports.draining(false);
+        Replicas replicas = parts().replicas;
+        if (replicas != null) {
+            replicas.lookAtAll();
+        }
     }
 
     @Override

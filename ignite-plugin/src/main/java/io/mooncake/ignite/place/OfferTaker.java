@@ -17,6 +17,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,6 +28,7 @@ import org.slf4j.LoggerFactory;
  * <p>Threading: on the engine's work threads, several at a time; who offers waits while all are busy.
  */
 final class OfferTaker {
+    private static final long JOIN_MILLIS = 1_000;
     private static final Duration ANSWER_TIME = Duration.ofSeconds(2);
     private static final Logger LOG = LoggerFactory.getLogger(OfferTaker.class);
 
@@ -45,8 +48,8 @@ final class OfferTaker {
         if (!(PlaceFrameDescriptor.decode(payload) instanceof Offer offer)) {
             throw new MooncakeException(MooncakeException.Code.CORRUPT, "placement frame (expected: an offer)");
         }
-        Member holder = services.members().find(offer.node()).orElse(null);
-        if (holder == null || !holder.address().incarnation().equals(from)) {
+        Member holder = member(offer.node(), from, Deadline.ofMillis(Math.min(JOIN_MILLIS, offer.millis())));
+        if (holder == null) {
             // Of a node that has left, or of none: whoever waits for the answer hears from the topology.
             LOG.debug("Offer of {} ignored: no member with engine {}", offer.node(), from);
             return;
@@ -54,12 +57,26 @@ final class OfferTaker {
         byte[] answer = PlaceFrameDescriptor.encode(new Answer(offer.number(), take(holder, offer)));
         services.engine()
                 .control()
-                .push(holder.address(), Offers.ANSWERS, answer, Deadline.of(ANSWER_TIME))
+                .request(holder.address(), Offers.ANSWERS, answer, Deadline.of(ANSWER_TIME))
                 .whenComplete((sent, error) -> {
                     if (error != null) {
                         LOG.debug("Answer to {} not sent: {}", offer.node(), error.toString());
                     }
                 });
+    }
+
+    /** Who offers; it may have joined so lately that this node has not heard of it. */
+    private @Nullable Member member(UUID node, UUID incarnation, Deadline deadline) {
+        while (true) {
+            Member found = services.members().find(node).orElse(null);
+            if (found != null && found.address().incarnation().equals(incarnation)) {
+                return found;
+            }
+            if (deadline.expired() || Thread.currentThread().isInterrupted()) {
+                return null;
+            }
+            LockSupport.parkNanos(10_000_000L);
+        }
     }
 
     private List<Outcome> take(Member holder, Offer offer) {

@@ -43,7 +43,7 @@ final class Offers implements Members.Listener {
     }
 
     void start() {
-        services.engine().control().pull(ANSWERS, this::answered);
+        services.engine().control().handle(ANSWERS, this::answered);
         services.members().addListener(this);
     }
 
@@ -83,7 +83,7 @@ final class Offers implements Members.Listener {
                 .whenComplete((outcomes, error) -> pending.remove(number));
     }
 
-    private void answered(UUID from, byte[] payload) {
+    private byte[] answered(UUID from, byte[] payload) {
         if (PlaceFrameDescriptor.decode(payload) instanceof Answer answer) {
             Pending asked = pending.get(answer.number());
             if (asked != null
@@ -92,6 +92,7 @@ final class Offers implements Members.Listener {
                 asked.answer.complete(answer.outcomes());
             }
         }
+        return new byte[0];
     }
 
     @Override

@@ -13,7 +13,9 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 
 /**
@@ -74,15 +76,17 @@ final class PlaceFrameDescriptor {
     }
 
     private static byte[] encode(HotBlocks hot) {
-        List<String> tenants = hot.blocks().stream()
-                .map(Hot::tenant)
-                .distinct()
-                .limit(MAX_TENANTS)
-                .toList();
+        Map<String, Integer> tenants = new LinkedHashMap<>();
+        for (Hot block : hot.blocks()) {
+            if (tenants.size() < MAX_TENANTS) {
+                tenants.putIfAbsent(block.tenant(), tenants.size());
+            }
+        }
         List<Hot> blocks = hot.blocks().stream()
-                .filter(block -> tenants.contains(block.tenant()))
+                .filter(block -> tenants.containsKey(block.tenant()))
                 .toList();
-        List<byte[]> texts = tenants.stream().map(PlaceFrameDescriptor::text).toList();
+        List<byte[]> texts =
+                tenants.keySet().stream().map(PlaceFrameDescriptor::text).toList();
         int bytes = texts.stream().mapToInt(text -> 2 + text.length).sum();
         ByteBuffer out = start(4, 6 + bytes + 38 * blocks.size());
         out.putShort((short) texts.size());
@@ -91,7 +95,7 @@ final class PlaceFrameDescriptor {
         for (Hot block : blocks) {
             putKey(out, block.key());
             out.putInt((int) Math.min(0xFFFF_FFFFL, block.hits()));
-            out.putShort((short) tenants.indexOf(block.tenant()));
+            out.putShort(tenants.getOrDefault(block.tenant(), 0).shortValue());
         }
         return out.array();
     }

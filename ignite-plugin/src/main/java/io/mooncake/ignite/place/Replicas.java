@@ -11,7 +11,10 @@ import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.StoredBlock;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -30,17 +33,23 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Keeps as many copies of each block as the node's option asks for. What was stored is looked at some moments later, when the index knows the copies that
- * came about meanwhile; of the nodes that hold a block one decides, the one with the highest hash of block and node, so that not all of them add a copy. When a
- * node leaves, everything is looked at again.
+ * came about meanwhile; of the nodes that hold a block one decides, the one with the highest hash of block and node, so that not all of them add a copy.
+ *
+ * <p>Everything is looked at again, page by page, when a node comes or leaves, when this one stays after all, and once a minute: so nothing that was missed, dropped or
+ * refused stays so.
  *
  * <p>Threading: {@code onStored} comes on storing threads and only notes down; one pass at a time on a worker.
  */
 final class Replicas implements Members.Listener, AutoCloseable {
     private static final long TICK_MILLIS = 250;
+    private static final int TICKS_A_WALK = 240;
     /** The index knows by then what was stored before. */
     private static final long SETTLE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private static final int MAX_WAITING = 65_536;
+    /** A walk adds while fewer than these wait. */
+    private static final int WALK_WAITING = 8_192;
+
     private static final int MAX_LOOKS = 20;
     private static final int BATCH_BLOCKS = 64;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
@@ -52,12 +61,19 @@ final class Replicas implements Members.Listener, AutoCloseable {
     private final int wanted;
     private final Queue<Waiting> waiting = new ConcurrentLinkedQueue<>();
     private final AtomicInteger size = new AtomicInteger();
-    private final AtomicBoolean lookAtAll = new AtomicBoolean();
+    private final AtomicBoolean walkDue = new AtomicBoolean();
     private final AtomicBoolean running = new AtomicBoolean();
     private volatile boolean closed;
     private @Nullable ScheduledFuture<?> timer;
+    // The timer alone.
+    private int ticks;
+    // The pass alone: what the present walk has still to show, and where it is in the first of them.
+    private final Deque<String> toWalk = new ArrayDeque<>();
+    private int cursor;
 
-    private record Waiting(String pool, String tenant, BlockKey key, int depth, long sinceNanos, int looks) {}
+    /** @param tookNodes nodes that took it, of which the index may not have heard yet */
+    private record Waiting(
+            String pool, String tenant, BlockKey key, int depth, long sinceNanos, int looks, Set<UUID> tookNodes) {}
 
     /** What goes to one node together. */
     private record Group(String pool, String tenant, Set<UUID> holders) {}
@@ -87,33 +103,41 @@ final class Replicas implements Members.Listener, AutoCloseable {
                 .scheduleWithFixedDelay(this::tick, TICK_MILLIS, TICK_MILLIS, TimeUnit.MILLISECONDS);
     }
 
-    private void add(String pool, String tenant, BlockKey key, int depth) {
-        add(new Waiting(pool, tenant, key, depth, services.nanoClock().getAsLong(), 0));
-    }
-
-    private void add(Waiting one) {
-        if (size.incrementAndGet() > MAX_WAITING) {
-            size.decrementAndGet();
-            lookAtAll.set(true);
-        } else {
-            waiting.add(one);
-        }
+    /** Looks at everything again. */
+    void lookAtAll() {
+        walkDue.set(true);
     }
 
     /** A copy may be lost, on whichever node it was. */
     @Override
     public void onLeft(Member member) {
-        lookAtAll.set(true);
+        lookAtAll();
     }
 
+    /** There may not have been enough nodes before. */
     @Override
     public void onJoined(Member member) {
-        // There may not have been enough nodes before.
-        lookAtAll.set(true);
+        lookAtAll();
+    }
+
+    private void add(String pool, String tenant, BlockKey key, int depth) {
+        add(new Waiting(pool, tenant, key, depth, services.nanoClock().getAsLong(), 0, Set.of()));
+    }
+
+    private void add(Waiting one) {
+        if (size.incrementAndGet() > MAX_WAITING) {
+            size.decrementAndGet();
+            walkDue.set(true);
+        } else {
+            waiting.add(one);
+        }
     }
 
     private void tick() {
-        if (!closed && (size.get() > 0 || lookAtAll.get()) && running.compareAndSet(false, true)) {
+        if (++ticks % TICKS_A_WALK == 0) {
+            lookAtAll();
+        }
+        if (!closed && running.compareAndSet(false, true)) {
             services.workers().execute(() -> {
                 try {
                     pass();
@@ -129,9 +153,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
     }
 
     private void pass() throws InterruptedException {
-        if (waiting.isEmpty() && lookAtAll.compareAndSet(true, false)) {
-            lookAtAll();
-        }
+        walk();
         Map<Group, List<Waiting>> groups = new LinkedHashMap<>();
         long now = services.nanoClock().getAsLong();
         Waiting next = waiting.peek();
@@ -146,18 +168,32 @@ final class Replicas implements Members.Listener, AutoCloseable {
         }
     }
 
-    private void lookAtAll() {
-        services.localPools()
-                .keySet()
-                .forEach(name -> Held.forEach(services, name, held -> {
-                    if (holders(name, held.key()).size() < wanted) {
+    /** Goes on with the walk while there is room for what it finds. */
+    private void walk() {
+        if (toWalk.isEmpty() && walkDue.compareAndSet(true, false)) {
+            toWalk.addAll(services.localPools().keySet());
+            cursor = 0;
+        }
+        while (!toWalk.isEmpty() && size.get() < WALK_WAITING && !closed) {
+            String name = toWalk.peekFirst();
+            if (!copies.possible(name, Set.of()) || reports.draining()) {
+                cursor = LocalKvPool.WALK_END;
+            } else {
+                cursor = Held.page(services, name, cursor, held -> {
+                    if (holders(name, held.key(), Set.of()).size() < wanted) {
                         add(name, held.tenant(), held.key(), held.depth());
                     }
-                }));
+                });
+            }
+            if (cursor == LocalKvPool.WALK_END) {
+                toWalk.removeFirst();
+                cursor = 0;
+            }
+        }
     }
 
     private void look(Waiting block, Map<Group, List<Waiting>> groups) {
-        Set<UUID> holders = holders(block.pool(), block.key());
+        Set<UUID> holders = holders(block.pool(), block.key(), block.tookNodes());
         if (reports.draining() || holders.size() >= wanted || !here(block) || !copies.possible(block.pool(), holders)) {
             return;
         }
@@ -165,48 +201,59 @@ final class Replicas implements Members.Listener, AutoCloseable {
             groups.computeIfAbsent(new Group(block.pool(), block.tenant(), holders), group -> new ArrayList<>())
                     .add(block);
         } else {
-            again(block);
+            again(block, block.tookNodes());
         }
     }
 
     /** Who decides may not know it yet, or may just have lost the block. */
-    private void again(Waiting block) {
+    private void again(Waiting block, Set<UUID> tookNodes) {
         if (block.looks() < MAX_LOOKS) {
+            long now = services.nanoClock().getAsLong();
             add(new Waiting(
-                    block.pool(),
-                    block.tenant(),
-                    block.key(),
-                    block.depth(),
-                    services.nanoClock().getAsLong(),
-                    block.looks() + 1));
+                    block.pool(), block.tenant(), block.key(), block.depth(), now, block.looks() + 1, tookNodes));
         }
     }
 
     private void copy(Group group, List<Waiting> blocks) throws InterruptedException {
-        blocks.sort(java.util.Comparator.comparingInt(Waiting::depth));
+        blocks.sort(Comparator.comparingInt(Waiting::depth));
         for (int from = 0; from < blocks.size() && !closed; from += BATCH_BLOCKS) {
             List<Waiting> batch = blocks.subList(from, Math.min(blocks.size(), from + BATCH_BLOCKS));
-            copies.copy(
-                    group.pool(),
-                    group.tenant(),
-                    batch.stream().map(Waiting::key).toList(),
-                    group.holders(),
-                    Deadline.of(PATIENCE));
-            // Whether it took, and whether that is enough, is seen when the index knows.
-            batch.forEach(this::again);
+            List<BlockKey> keys = batch.stream().map(Waiting::key).toList();
+            @Nullable
+            UUID[] nodes = copies.copy(group.pool(), group.tenant(), keys, group.holders(), Deadline.of(PATIENCE))
+                    .nodes();
+            for (int i = 0; i < nodes.length; i++) {
+                Set<UUID> took = new TreeSet<>(batch.get(i).tookNodes());
+                UUID node = nodes[i];
+                if (node != null) {
+                    took.add(node);
+                }
+                if (node == null || group.holders().size() + 1 < wanted) {
+                    again(batch.get(i), took);
+                }
+            }
         }
     }
 
-    /** Living nodes that have the block, this one included. */
-    private Set<UUID> holders(String pool, BlockKey key) {
+    /** Living nodes that have the block and stay, this one included. */
+    private Set<UUID> holders(String pool, BlockKey key, Set<UUID> tookNodes) {
         Set<UUID> holders = new TreeSet<>();
         for (UUID node : services.index().holders(pool, key)) {
-            if (!reports.draining(node)) {
-                holders.add(node);
+            addStaying(holders, node);
+        }
+        for (UUID node : tookNodes) {
+            if (services.members().find(node).isPresent()) {
+                addStaying(holders, node);
             }
         }
         holders.add(services.adapter().localNodeId());
         return holders;
+    }
+
+    private void addStaying(Set<UUID> holders, UUID node) {
+        if (!reports.draining(node)) {
+            holders.add(node);
+        }
     }
 
     private boolean here(Waiting block) {
@@ -215,10 +262,15 @@ final class Replicas implements Members.Listener, AutoCloseable {
         return pool != null && (pool.contains(block.key()) || (tier != null && tier.contains(block.key())));
     }
 
+    /** Of the holders that want as many copies as this one. */
     private boolean decides(BlockKey key, Set<UUID> holders) {
         UUID local = services.adapter().localNodeId();
         long own = weight(key, local);
-        return holders.stream().allMatch(node -> Long.compareUnsigned(weight(key, node), own) <= 0);
+        return holders.stream()
+                .filter(node -> reports.of(node)
+                        .map(report -> report.replicas() >= wanted)
+                        .orElse(true))
+                .allMatch(node -> Long.compareUnsigned(weight(key, node), own) <= 0);
     }
 
     /** A key is a digest: mixing the node in is enough. */

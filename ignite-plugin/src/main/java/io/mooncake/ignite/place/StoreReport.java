@@ -10,5 +10,6 @@ import java.util.UUID;
  * @param draining whether it is to leave: it takes no copies and wants no requests
  * @param freeShare share of its pools' blocks that are free, 0..1; the least of its pools
  * @param ageMillis how long it has been running
+ * @param replicas copies of each block that it keeps; 0: it does not look after copies
  */
-record StoreReport(UUID node, boolean draining, double freeShare, long ageMillis) {}
+record StoreReport(UUID node, boolean draining, double freeShare, long ageMillis, int replicas) {}

@@ -14,14 +14,15 @@ import java.util.UUID;
  *  17  u8   flags: 1 draining
  *  18  f64  free share
  *  26  i64  age in milliseconds
- *  34
+ *  34  u8   copies of each block that it keeps
+ *  35
  * </pre>
  *
  * Bytes after these are of a later version and are not read.
  */
 final class StoreReportDescriptor {
     private static final int VERSION = 1;
-    private static final int BYTES = 34;
+    private static final int BYTES = 35;
 
     private StoreReportDescriptor() {}
 
@@ -33,6 +34,7 @@ final class StoreReportDescriptor {
                 .put((byte) (report.draining() ? 1 : 0))
                 .putDouble(report.freeShare())
                 .putLong(report.ageMillis())
+                .put((byte) report.replicas())
                 .array();
     }
 
@@ -49,7 +51,7 @@ final class StoreReportDescriptor {
         if (!(free >= 0 && free <= 1) || age < 0) {
             throw corrupt("free share " + free + ", age " + age, "0..1, and 0 or more");
         }
-        return new StoreReport(node, draining, free, age);
+        return new StoreReport(node, draining, free, age, Byte.toUnsignedInt(in.get()));
     }
 
     private static MooncakeException corrupt(String value, String expected) {

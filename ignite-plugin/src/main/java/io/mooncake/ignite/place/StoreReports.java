@@ -38,12 +38,12 @@ final class StoreReports implements AutoCloseable {
         this.services = services;
         this.startedAt = services.nanoClock().getAsLong();
         this.topic = new MemberTopic(
-                services, TOPIC, member -> member.role() == Role.STORE, this::receive, reports.keySet()::retainAll);
+                services, TOPIC, member -> member.role() != Role.OBSERVER, this::receive, reports.keySet()::retainAll);
     }
 
     void start() {
         topic.start();
-        if (services.settings().role() == Role.STORE) {
+        if (services.settings().role() != Role.OBSERVER) {
             timer = services.scheduler()
                     .scheduleWithFixedDelay(this::tick, TICK_MILLIS, TICK_MILLIS, TimeUnit.MILLISECONDS);
         }
@@ -56,7 +56,8 @@ final class StoreReports implements AutoCloseable {
         }
     }
 
-    private void tick() {
+    /** One at a time: an older report must not overtake a newer one. */
+    private synchronized void tick() {
         try {
             topic.publish(StoreReportDescriptor.encode(own()));
         } catch (RuntimeException e) {
@@ -71,7 +72,13 @@ final class StoreReports implements AutoCloseable {
             free = Math.min(free, (double) stats.freeBlocks() / stats.capacityBlocks());
         }
         long age = TimeUnit.NANOSECONDS.toMillis(services.nanoClock().getAsLong() - startedAt);
-        return new StoreReport(services.adapter().localNodeId(), draining, Math.max(0, free), Math.max(0, age));
+        int replicas = services.settings().replicas();
+        return new StoreReport(
+                services.adapter().localNodeId(),
+                draining,
+                Math.max(0, free),
+                Math.max(0, age),
+                replicas > 1 ? replicas : 0);
     }
 
     /** Whether this node is to leave. */

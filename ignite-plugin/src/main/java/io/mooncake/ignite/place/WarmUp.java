@@ -18,7 +18,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.PriorityQueue;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
@@ -26,7 +28,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Fills an empty node with what its peers use most, so that requests need not fetch it one by one. Each of a few peers names its most used blocks; they are pulled
- * most used first while there are free blocks: what the node has already never goes for it.
+ * most used first, as many as are free when a batch is asked for.
  *
  * <p>Threading: safe for all threads; {@link #run} blocks.
  */
@@ -38,6 +40,7 @@ final class WarmUp {
 
     private final NodeServices services;
     private final StoreReports reports;
+    private final Semaphore answering = new Semaphore(1);
 
     WarmUp(NodeServices services, StoreReports reports) {
         this.services = services;
@@ -45,7 +48,7 @@ final class WarmUp {
     }
 
     void start() {
-        services.engine().control().handle(SERVICE, (from, query) -> answer(query));
+        services.engine().control().handle(SERVICE, this::answer);
     }
 
     /**
@@ -124,6 +127,24 @@ final class WarmUp {
             LOG.warn("{} does not say what it uses most: {}", peer.nodeId(), e.getMessage());
         }
         return List.of();
+    }
+
+    /** Keys are what lets others ask for blocks: members only. One at a time, because it walks over everything. */
+    private byte[] answer(UUID from, byte[] payload) {
+        if (services.members().all().stream()
+                .noneMatch(member -> member.address().incarnation().equals(from))) {
+            throw new MooncakeException(
+                    MooncakeException.Code.STALE, "engine " + from + " (expected: one of a member of the cluster)");
+        }
+        if (!answering.tryAcquire()) {
+            throw new MooncakeException(
+                    MooncakeException.Code.EXHAUSTED, "another node is warmed up from here just now");
+        }
+        try {
+            return answer(payload);
+        } finally {
+            answering.release();
+        }
     }
 
     private byte[] answer(byte[] payload) {

@@ -34,6 +34,7 @@ import org.junit.jupiter.api.Test;
 class ClusterBlocksTest {
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final int TOKENS = 16;
+    private static final PutOptions HERE = new PutOptions(1, PATIENCE);
 
     private static TestGrid grid;
     private static Ignite first;
@@ -46,6 +47,11 @@ class ClusterBlocksTest {
         first = grid.start("first");
         second = grid.start("second");
         third = grid.start("third");
+        for (Ignite node : List.of(first, second, third)) {
+            TestGrid.await(
+                    "three nodes known on " + node.name(),
+                    () -> Mooncake.of(node).storeNodes().size() == 3);
+        }
     }
 
     @AfterAll
@@ -95,7 +101,7 @@ class ClusterBlocksTest {
     @Test
     void put_thenGetElsewhere_sameBytes() {
         List<BlockPut> chain = chain(blocks(first), 1000, 5);
-        List<BlockResult> put = blocks(first).put(chain, PutOptions.LOCAL);
+        List<BlockResult> put = blocks(first).put(chain, HERE);
         assertThat(put).allSatisfy(result -> {
             assertThat(result.status()).isEqualTo(Status.STORED);
             assertThat(result.copies()).isEqualTo(1);
@@ -116,7 +122,7 @@ class ClusterBlocksTest {
             assertThat(taken.block(5)).isNull();
         }
         awaitFound(first, keys.subList(0, 5), 2);
-        assertThat(blocks(first).put(chain, PutOptions.LOCAL))
+        assertThat(blocks(first).put(chain, HERE))
                 .allSatisfy(result -> assertThat(result.status()).isEqualTo(Status.EXISTING));
         assertThat(Mooncake.of(first)
                         .blocks("tiny", new Tenant("other", new byte[] {7}))
@@ -163,7 +169,7 @@ class ClusterBlocksTest {
 
     @Test
     void pinHard_onAnotherNode_holdsUntilUnpinned() {
-        List<BlockKey> keys = keys(blocks(first).put(chain(blocks(first), 4000, 2), PutOptions.LOCAL));
+        List<BlockKey> keys = keys(blocks(first).put(chain(blocks(first), 4000, 2), HERE));
         awaitFound(second, keys, 1);
 
         assertThat(blocks(second).pinHard(keys, PATIENCE)).allSatisfy(result -> {
@@ -188,7 +194,7 @@ class ClusterBlocksTest {
 
     @Test
     void pinSoft_here_isPinned() {
-        List<BlockKey> keys = keys(blocks(first).put(chain(blocks(first), 5000, 1), PutOptions.LOCAL));
+        List<BlockKey> keys = keys(blocks(first).put(chain(blocks(first), 5000, 1), HERE));
         assertThat(blocks(first)
                         .pinSoft(keys, Duration.ofMinutes(1), PATIENCE)
                         .get(0)
@@ -204,9 +210,9 @@ class ClusterBlocksTest {
             KvBlocks blocks = blocks(node);
             List<BlockPut> chain = chain(blocks, 6000, 40);
             int room = (int) Mooncake.of(node).statistics().capacityBlocks();
-            List<BlockKey> keys = keys(blocks.put(chain.subList(0, room), PutOptions.LOCAL));
+            List<BlockKey> keys = keys(blocks.put(chain.subList(0, room), HERE));
             BlockSet held = blocks.get(keys, PATIENCE);
-            PutOptions hasty = new PutOptions(1, Duration.ofMillis(300));
+            PutOptions hasty = new PutOptions(1, Duration.ofSeconds(2));
 
             assertThat(blocks.put(chain.subList(room, room + 1), hasty).get(0).status())
                     .isEqualTo(Status.NO_ROOM);
@@ -232,21 +238,19 @@ class ClusterBlocksTest {
         assertThatThrownBy(() -> blocks.put(chain, new PutOptions(0, PATIENCE))).hasMessageContaining("replicas: 0");
         assertThatThrownBy(() -> blocks.put(chain, new PutOptions(1, Duration.ZERO)))
                 .hasMessageContaining("timeout: PT0S");
-        assertThatThrownBy(() -> blocks.put(List.of(), PutOptions.LOCAL)).hasMessageContaining("blocks: 0");
-        assertThatThrownBy(() -> blocks.put(
-                        List.of(new BlockPut(right.parent(), 0, new int[3], right.payload())), PutOptions.LOCAL))
+        assertThatThrownBy(() -> blocks.put(List.of(), HERE)).hasMessageContaining("blocks: 0");
+        assertThatThrownBy(
+                        () -> blocks.put(List.of(new BlockPut(right.parent(), 0, new int[3], right.payload())), HERE))
                 .hasMessageContaining("blocks[0].tokens.length: 3");
         int[] negative = right.tokens().clone();
         negative[5] = -1;
-        assertThatThrownBy(() -> blocks.put(
-                        List.of(new BlockPut(right.parent(), 0, negative, right.payload())), PutOptions.LOCAL))
+        assertThatThrownBy(() -> blocks.put(List.of(new BlockPut(right.parent(), 0, negative, right.payload())), HERE))
                 .hasMessageContaining("blocks[0].tokens[5]: -1");
         assertThatThrownBy(() -> blocks.put(
-                        List.of(new BlockPut(right.parent(), 0, right.tokens(), ByteBuffer.allocate(3))),
-                        PutOptions.LOCAL))
+                        List.of(new BlockPut(right.parent(), 0, right.tokens(), ByteBuffer.allocate(3))), HERE))
                 .hasMessageContaining("blocks[0].payload: 3 bytes");
-        assertThatThrownBy(() -> blocks.put(
-                        List.of(new BlockPut(right.parent(), -1, right.tokens(), right.payload())), PutOptions.LOCAL))
+        assertThatThrownBy(() ->
+                        blocks.put(List.of(new BlockPut(right.parent(), -1, right.tokens(), right.payload())), HERE))
                 .hasMessageContaining("blocks[0].depth: -1");
         assertThatThrownBy(() -> blocks.pinSoft(key, Duration.ofSeconds(-1), PATIENCE))
                 .hasMessageContaining("pin time: PT-1S");

