@@ -30,6 +30,9 @@ final class Demo {
     /** How long a request runs on the node that is to die before it dies. */
     private static final long KILL_AFTER_MILLIS = 300;
 
+    private static final long SSD_TIMEOUT_NANOS = 30_000_000_000L;
+    private static final long SSD_QUIET_NANOS = 3_000_000_000L;
+
     private static final long MIB = 1 << 20;
 
     /** Memory of each node for KV blocks, and what larger models get: room for three handbooks of the six. */
@@ -235,11 +238,32 @@ final class Demo {
                 report);
     }
 
+    /** Its counters, once all that its memory gave up is on its SSD, or nothing more comes there: what waits to be written is not lost. */
+    private static NodeView.Figures settled(NodeView view) {
+        NodeView.Figures figures = view.figures();
+        long end = System.nanoTime() + SSD_TIMEOUT_NANOS;
+        long changed = System.nanoTime();
+        while (figures.ssdBlocks() <= figures.capacityBlocks()
+                && System.nanoTime() - changed < SSD_QUIET_NANOS
+                && System.nanoTime() < end) {
+            try {
+                Thread.sleep(50);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return figures;
+            }
+            NodeView.Figures next = view.figures();
+            changed = next.ssdBlocks() == figures.ssdBlocks() ? changed : System.nanoTime();
+            figures = next;
+        }
+        return figures;
+    }
+
     private NodeRow nodeRow(ProcessCluster cluster, NodeProcess node) {
         List<RequestRow> own = rows.stream()
                 .filter(row -> row.answered() && row.node().equals(node.name()))
                 .toList();
-        NodeView.Figures figures = node.alive() ? cluster.view(node).figures() : null;
+        NodeView.Figures figures = node.alive() ? settled(cluster.view(node)) : null;
         return new NodeRow(
                 node.name(),
                 node.alive(),

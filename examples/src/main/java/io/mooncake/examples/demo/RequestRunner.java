@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 final class RequestRunner {
     private static final Duration TIMEOUT = Duration.ofMinutes(3);
     private static final Duration INDEX_TIMEOUT = Duration.ofSeconds(10);
-    private static final Duration COUNT_TIMEOUT = Duration.ofSeconds(1);
+    private static final Duration COUNT_TIMEOUT = Duration.ofSeconds(20);
 
     private final ProcessCluster cluster;
     private final Conversations conversations;
@@ -78,7 +78,9 @@ final class RequestRunner {
                 answer = submit(request, prompt, null);
             }
             conversations.answered(request, answer);
-            long served = moved ? servedSince(servedBefore, answer.cached().remoteTokens() > 0) : 0;
+            long served = moved
+                    ? servedSince(servedBefore, answer.cached().remoteTokens() * conversations.bytesPerToken())
+                    : 0;
             return row(request, moved, answer, served);
         } catch (ExecutionException | TimeoutException | RuntimeException e) {
             return failed(request, moved, target, prompt.length, e);
@@ -138,10 +140,10 @@ final class RequestRunner {
     }
 
     /** An owner counts copies out of shared memory when the reader releases its lease, which may be a moment after the answer. */
-    private long servedSince(long before, boolean some) throws InterruptedException {
+    private long servedSince(long before, long expected) throws InterruptedException {
         long until = System.nanoTime() + COUNT_TIMEOUT.toNanos();
         long served = served() - before;
-        while (some && served == 0 && System.nanoTime() - until < 0) {
+        while (served < expected && System.nanoTime() - until < 0) {
             Thread.sleep(20);
             served = served() - before;
         }

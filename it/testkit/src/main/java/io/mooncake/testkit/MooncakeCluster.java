@@ -244,6 +244,8 @@ public final class MooncakeCluster implements AutoCloseable {
             model.setUri(modelFile().toString());
             model.setThreads(1);
             plugin.setDram(builder.dram);
+            // Tests say what is reused; a slow machine must not turn that into a miss.
+            plugin.setFetchTimeoutMillis(20_000);
             plugin.setExtensions(List.of(model));
         }
         IgniteConfiguration config = new IgniteConfiguration()
@@ -253,7 +255,8 @@ public final class MooncakeCluster implements AutoCloseable {
                 .setLocalHost("127.0.0.1")
                 .setClientMode(client)
                 .setMetricsLogFrequency(0)
-                .setFailureDetectionTimeout(5_000)
+                .setFailureDetectionTimeout(30_000)
+                .setClientFailureDetectionTimeout(30_000)
                 .setFailureHandler(this::failed)
                 .setDiscoverySpi(new TcpDiscoverySpi().setIpFinder(finder).setLocalPort(builder.discoveryPort))
                 .setPluginProviders(plugin);

@@ -44,11 +44,11 @@ public final class CoreOnlyNode {
                 }
                 writer.publish();
             }
-            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
             while (Mooncake.of(b).statistics().indexEntries() < 3 && System.nanoTime() < end) {
                 Thread.sleep(10);
             }
-            try (PrefixLease lease = Mooncake.of(b).pool("p").acquire(tokens, Deadline.ofMillis(5_000))) {
+            try (PrefixLease lease = Mooncake.of(b).pool("p").acquire(tokens, Deadline.ofMillis(60_000))) {
                 if (lease.remoteTokens() != 3 * BLOCK || lease.block(2).getByte(7) != 2) {
                     throw new IllegalStateException(
                             "fetched " + lease.remoteTokens() + " tokens: " + lease.missReason());
@@ -84,6 +84,7 @@ public final class CoreOnlyNode {
                 .setDiscoverySpi(new TcpDiscoverySpi().setIpFinder(finder).setLocalPort(port))
                 .setPluginProviders(new MooncakePluginProvider()
                         .setSecret("core-only-secret")
+                        .setFetchTimeoutMillis(20_000)
                         .setDram("1MiB")
                         .setPools(List.of(pool)));
     }

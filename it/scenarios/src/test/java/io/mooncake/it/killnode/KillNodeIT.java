@@ -39,7 +39,7 @@ class KillNodeIT {
                             new MooncakePluginProvider().setRole(Role.OBSERVER).setSecret(cluster.secret()))));
             MooncakeCluster.await(
                     "three members",
-                    Duration.ofSeconds(30),
+                    Duration.ofSeconds(60),
                     () -> client.storeNodes().size() == 3);
             UUID victim = cluster.nodeId(nodes.get(0));
             UUID survivor = cluster.nodeId(nodes.get(1));
@@ -50,7 +50,7 @@ class KillNodeIT {
                     .get(60, TimeUnit.SECONDS);
             MooncakeCluster.await(
                     "six entries",
-                    Duration.ofSeconds(20),
+                    Duration.ofSeconds(60),
                     () -> client.statistics().indexEntries() == 6);
 
             List<CompletableFuture<CompareJob.Both>> doomed = new ArrayList<>();
@@ -79,7 +79,7 @@ class KillNodeIT {
             }
             MooncakeCluster.await(
                     "the dead node's entries to be void",
-                    Duration.ofSeconds(12),
+                    Duration.ofSeconds(60),
                     () -> client.storeNodes().size() == 2
                             && client.explain(NodeProcesses.MODEL, prompt).matches().stream()
                                     .noneMatch(match -> match.nodeId().equals(victim)));
@@ -98,7 +98,7 @@ class KillNodeIT {
             ForkedJvm reborn = cluster.start("a");
             MooncakeCluster.await(
                     "three members again",
-                    Duration.ofSeconds(30),
+                    Duration.ofSeconds(60),
                     () -> client.storeNodes().size() == 3);
             assertThat(submit(client, prompt, cluster.nodeId(reborn))
                             .get(60, TimeUnit.SECONDS)

@@ -48,7 +48,7 @@ class PlainNodeIT {
                 assertThat(client.storeNodes()).hasSize(2);
                 MooncakeCluster.await(
                         "three entries",
-                        Duration.ofSeconds(20),
+                        Duration.ofSeconds(60),
                         () -> client.statistics().indexEntries() >= 3);
                 CompareJob.Both remote = client.submit(
                                 Route.of(NodeProcesses.MODEL, prompt).onNode(cluster.nodeId(b)), new CompareJob(2))

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.UUID;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
@@ -27,6 +28,9 @@ public final class NodeProcesses implements AutoCloseable {
     /** Name of model and pool in the demo's Spring XML. */
     public static final String MODEL = "smollm2";
 
+    private static final int FIRST_PORT = 31_300;
+    private static final int WINDOW = 10;
+    private static final int WINDOWS = 140;
     private static final Duration START = Duration.ofSeconds(120);
 
     private final Path folder;
@@ -55,12 +59,27 @@ public final class NodeProcesses implements AutoCloseable {
         return Path.of(System.getProperty("mooncake.home"), "it", "scenarios", "src", "test", "resources", name);
     }
 
-    /** A port free now, with room above it for a range. */
-    public static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            // Ignite tries a range upwards, so leave room below the end.
-            return Math.min(socket.getLocalPort(), 65_000);
+    /** The first of ten ports free now; below the range that the system hands out, so that they stay so until a node has started. */
+    public static int freePort() {
+        Random random = new Random();
+        for (int attempt = 0; attempt < 200; attempt++) {
+            int base = FIRST_PORT + WINDOW * random.nextInt(WINDOWS);
+            if (free(base)) {
+                return base;
+            }
         }
+        throw new IllegalStateException("no " + WINDOW + " free ports in a row");
+    }
+
+    private static boolean free(int base) {
+        for (int port = base; port < base + WINDOW; port++) {
+            try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+                assert socket.isBound();
+            } catch (IOException e) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** The model's file. */
@@ -89,7 +108,9 @@ public final class NodeProcesses implements AutoCloseable {
                 .arguments("-D", "mooncake.work=" + folder.resolve(name))
                 .arguments("-D", "mooncake.dram=64MiB")
                 .arguments("-D", "mooncake.threads=1")
-                .arguments("-D", "mooncake.failure.detection.millis=3000")
+                .arguments("-D", "mooncake.failure.detection.millis=30000")
+                // Fresh processes read their first blocks slowly; whether they are fast is no question here.
+                .arguments("-D", "mooncake.fetch.timeout.millis=20000")
                 .arguments("-D", "mooncake.discovery.port=" + discoveryPort)
                 .arguments("-D", "mooncake.discovery.addresses=" + discoveryRange());
         for (String pair : more) {
@@ -135,8 +156,11 @@ public final class NodeProcesses implements AutoCloseable {
                 .setLocalHost("127.0.0.1")
                 .setWorkDirectory(folder.resolve("client").toString())
                 .setMetricsLogFrequency(0)
-                .setFailureDetectionTimeout(3_000)
+                .setFailureDetectionTimeout(30_000)
+                .setClientFailureDetectionTimeout(30_000)
                 .setDiscoverySpi(new TcpDiscoverySpi()
+                        // So long it looks for another router, should its own be killed.
+                        .setNetworkTimeout(60_000)
                         .setLocalPort(discoveryPort)
                         .setIpFinder(new TcpDiscoveryVmIpFinder().setAddresses(List.of(discoveryRange())))));
         clients.add(client);
