@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 final class ChatEngineTest {
@@ -265,7 +266,11 @@ final class ChatEngineTest {
             try {
                 var started = new java.util.concurrent.CountDownLatch(1);
                 Future<Generation> answer = thread.submit(() -> engine.generate(
-                        GenerationRequest.of(prompt).maxNewTokens(3_000).onToken(token -> started.countDown()),
+                        GenerationRequest.of(prompt).maxNewTokens(3_000).onToken(token -> {
+                            started.countDown();
+                            // All of them take long enough to be interrupted.
+                            LockSupport.parkNanos(5_000_000);
+                        }),
                         tiny.pool,
                         soon()));
                 started.await();
