@@ -33,7 +33,7 @@ class EngineAddressTest {
         TransferCommunicationSpi spi = new TransferCommunicationSpi().setSecret(TestGrid.SECRET);
         spi.setTransferPortFrom(grid.ports() + 32).setTransferPortTo(grid.ports() + 63);
         spi.setLocalPort(grid.ports() + 16);
-        spi.setLocalPortRange(15);
+        spi.setLocalPortRange(14);
         return spi;
     }
 

@@ -22,7 +22,7 @@ class EngineOwnershipTest {
         TransferCommunicationSpi spi = new TransferCommunicationSpi();
         spi.setTransferPortFrom(grid.ports() + 32).setTransferPortTo(grid.ports() + 63);
         spi.setLocalPort(grid.ports() + 16);
-        spi.setLocalPortRange(15);
+        spi.setLocalPortRange(14);
         return spi;
     }
 
