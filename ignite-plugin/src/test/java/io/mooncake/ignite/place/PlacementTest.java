@@ -8,15 +8,20 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.DrainResult;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.Route;
+import io.mooncake.ignite.SsdTier;
 import io.mooncake.ignite.TestBlocks;
 import io.mooncake.ignite.TestBlocks.Taken;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.memory.KvPool;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Copies on nodes of one cluster: a node that leaves loses nothing, one that comes is filled, a lost copy is made again. */
 class PlacementTest {
@@ -159,6 +164,26 @@ class PlacementTest {
             TestGrid.await("the lost copies again", () -> blocks(second) == BLOCKS && blocks(third) == BLOCKS);
             assertThat(TestBlocks.take(pool(second), TOKENS).local()).isEqualTo(192);
             assertThat(TestBlocks.take(pool(third), TOKENS).local()).isEqualTo(192);
+        }
+    }
+
+    @Test
+    void replicas_withSsds_areMade(@TempDir Path folder) throws Exception {
+        try (TestGrid grid = new TestGrid()) {
+            List<Ignite> nodes = new ArrayList<>();
+            for (String name : List.of("first", "second", "third")) {
+                nodes.add(grid.start(
+                        name,
+                        grid.provider()
+                                .setReplicas(2)
+                                .setSsd(new SsdTier()
+                                        .setPath(Files.createDirectory(folder.resolve(name))
+                                                .toString())
+                                        .setCapacity("4MiB"))));
+            }
+            TestBlocks.store(pool(nodes.get(0)), TOKENS);
+
+            TestGrid.await("a second copy of each block", () -> blocks(nodes.get(1)) + blocks(nodes.get(2)) >= BLOCKS);
         }
     }
 
