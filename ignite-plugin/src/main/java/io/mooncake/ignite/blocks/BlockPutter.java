@@ -24,16 +24,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.locks.LockSupport;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.jspecify.annotations.Nullable;
 
 /** Puts blocks on this node, then copies on others: offered in batches, pulled by who takes them. One a call, by its thread. */
 final class BlockPutter {
     private static final int OFFER_BLOCKS = 256;
-    private static final long FIRST_PAUSE_NANOS = 200_000;
-    private static final long LONGEST_PAUSE_NANOS = 20_000_000;
 
     private final NodeServices services;
     private final LocalKvPool local;
@@ -138,26 +134,18 @@ final class BlockPutter {
         if (deadline.expired()) {
             return Status.EXPIRED;
         }
-        long pause = FIRST_PAUSE_NANOS;
-        while (true) {
-            IncomingBlock place = local.beginIncoming(key, block.parent(), block.depth(), block.tokens(), tenant);
-            if (place != null) {
-                held.add(place);
-                copy(block.payload(), place.address());
-                return switch (place.seal()) {
-                    case STORED -> Status.STORED;
-                    case KEPT_EXISTING -> Status.EXISTING;
-                    case INDEX_FULL -> Status.NO_ROOM;
-                    case WRONG_IDENTITY, WRONG_CHECKSUM -> Status.REFUSED;
-                };
-            }
-            if (deadline.expired() || Thread.currentThread().isInterrupted()) {
-                return Status.NO_ROOM;
-            }
-            LockSupport.parkNanos(Math.min(
-                    deadline.remainingNanos(), ThreadLocalRandom.current().nextLong(pause / 2, pause)));
-            pause = Math.min(LONGEST_PAUSE_NANOS, 2 * pause);
+        IncomingBlock place = local.beginIncoming(key, block.parent(), block.depth(), block.tokens(), tenant, deadline);
+        if (place == null) {
+            return Status.NO_ROOM;
         }
+        held.add(place);
+        copy(block.payload(), place.address());
+        return switch (place.seal()) {
+            case STORED -> Status.STORED;
+            case KEPT_EXISTING -> Status.EXISTING;
+            case INDEX_FULL -> Status.NO_ROOM;
+            case WRONG_IDENTITY, WRONG_CHECKSUM -> Status.REFUSED;
+        };
     }
 
     private static void copy(ByteBuffer from, long address) {

@@ -224,6 +224,11 @@ public final class ClusterKvPool implements KvPool {
     }
 
     @Override
+    public BlockWriter extend(PrefixLease prefix, int[] tokens, Deadline deadline) {
+        return shared.local.extend(tenant, prefix, tokens, deadline);
+    }
+
+    @Override
     public PrefixLease withoutLookup() {
         return shared.local.withoutLookup();
     }
