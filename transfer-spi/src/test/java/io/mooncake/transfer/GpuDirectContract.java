@@ -27,7 +27,7 @@ abstract class GpuDirectContract extends GpuContract {
         return TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", SECRET)
                 .protocol(protocol)
                 .rdma(RdmaTransferOnDevice.CONFIG)
-                .ports(48_000, 48_600)
+                .ports(29_000, 29_600)
                 .build());
     }
 

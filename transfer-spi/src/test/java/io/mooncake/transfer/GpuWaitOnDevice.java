@@ -13,7 +13,7 @@ final class GpuWaitOnDevice extends GpuWaitTest {
         return super.config()
                 .protocol(TransferProtocol.RDMA)
                 .rdma(RdmaRevocationOnDevice.ONE_DEVICE)
-                .ports(48_000, 48_600);
+                .ports(29_000, 29_600);
     }
 
     /** The devices do not reach GPU memory, so every byte of it waits for buffers. */

@@ -41,7 +41,7 @@ final class ShmFaultIT {
         SharedFile.removeOrphans(SharedFile.DEFAULT_FOLDER);
         memory = new Memory(TOTAL, SharedFile.DEFAULT_FOLDER);
         reader = TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
-                .ports(48300, 48499)
+                .ports(28300, 28499)
                 .build());
         memory.register(reader);
     }
@@ -60,7 +60,7 @@ final class ShmFaultIT {
     }
 
     private OwnerProcess owner(String transport) throws IOException {
-        OwnerProcess owner = OwnerProcess.start(reader.incarnation(), 48500, 48699, transport);
+        OwnerProcess owner = OwnerProcess.start(reader.incarnation(), 28500, 28699, transport);
         assertThat(reader.path(owner.address, Deadline.ofMillis(10_000)))
                 .isEqualTo(new PathReport(PathReport.Kind.SHARED_MEMORY, PathReport.Kind.SHARED_MEMORY, ""));
         return owner;
@@ -265,7 +265,7 @@ final class ShmFaultIT {
         assumeTrue(root(), "root, to make a mount namespace");
         List<String> container =
                 List.of("unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=256m tmpfs /dev/shm && exec \"$@\"", "sh");
-        try (OwnerProcess owner = OwnerProcess.start(reader.incarnation(), 48500, 48699, "shm-writable", container)) {
+        try (OwnerProcess owner = OwnerProcess.start(reader.incarnation(), 28500, 28699, "shm-writable", container)) {
             PathReport report = reader.path(owner.address, Deadline.ofMillis(10_000));
             assertThat(report.reads()).isEqualTo(PathReport.Kind.TCP);
             assertThat(report.writes()).isEqualTo(PathReport.Kind.TCP);
@@ -349,7 +349,7 @@ final class ShmFaultIT {
             Memory memory = new Memory((int) room - 3 * 4096, SharedFile.DEFAULT_FOLDER);
             memory.fill(1, 0, memory.length);
             TransferEngineConfig config = TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
-                    .ports(48700, 48799)
+                    .ports(28700, 28799)
                     .build();
             try (TransferEngine owner = TransferEngine.start(config);
                     TransferEngine reader = TransferEngine.start(config);
@@ -404,7 +404,7 @@ final class ShmFaultIT {
                 OwnerProcess.signal("STOP", writer);
                 try (TransferEngine other =
                         TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
-                                .ports(48300, 48499)
+                                .ports(28300, 28499)
                                 .build())) {
                     // Its first write goes by TCP, while it is probed; either way it is served.
                     RemoteHandle small =
@@ -444,7 +444,7 @@ final class ShmFaultIT {
         public static void main(String[] args) throws IOException {
             try (TransferEngine engine =
                             TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
-                                    .ports(48300, 48499)
+                                    .ports(28300, 28499)
                                     .build());
                     Memory source = new Memory(TOTAL, SharedFile.DEFAULT_FOLDER)) {
                 source.register(engine);

@@ -35,7 +35,7 @@ final class TransferFaultIT {
     void start() {
         memory = new Memory(TOTAL);
         reader = TransferEngine.start(TransferEngineConfig.builder("127.0.0.1", TransferContract.SECRET)
-                .ports(47900, 48099)
+                .ports(27900, 28099)
                 .build());
         reader.registerMemory(memory.address, TOTAL, memory.guard());
     }
@@ -48,7 +48,7 @@ final class TransferFaultIT {
     }
 
     private OwnerProcess owner() throws Exception {
-        return OwnerProcess.start(reader.incarnation(), 48100, 48299);
+        return OwnerProcess.start(reader.incarnation(), 28100, 28299);
     }
 
     private TransferStatus[] readEverything(OwnerProcess owner, Deadline deadline) {

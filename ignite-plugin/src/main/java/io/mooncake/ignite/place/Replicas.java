@@ -179,8 +179,11 @@ final class Replicas implements Members.Listener, AutoCloseable {
             if (!copies.possible(name, Set.of()) || reports.draining()) {
                 cursor = LocalKvPool.WALK_END;
             } else {
+                // A copy that was evicted because nobody used it is not made again at the cost of another.
+                boolean room = copies.roomSomewhere(name);
                 cursor = Held.page(services, name, cursor, held -> {
-                    if (holders(name, held.key(), Set.of()).size() < wanted) {
+                    if ((room || held.hits() > 0)
+                            && holders(name, held.key(), Set.of()).size() < wanted) {
                         add(name, held.tenant(), held.key(), held.depth());
                     }
                 });
