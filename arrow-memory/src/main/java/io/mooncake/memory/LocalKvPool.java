@@ -369,8 +369,12 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      * @return DONE, UNCHANGED when it has a hard pin already, or ABSENT
      */
     public BlockOutcome pinHard(BlockKey key) {
-        handles.requireOpen();
-        return operations.pinHard(key);
+        handles.enter(); // may free memory, whose headers it writes
+        try {
+            return operations.pinHard(key);
+        } finally {
+            handles.leave();
+        }
     }
 
     /**
@@ -382,8 +386,12 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      * @throws MooncakeException INVALID_ARGUMENT naming a time that is null, zero, negative or too long
      */
     public BlockOutcome pinSoft(BlockKey key, @Nullable Duration time) {
-        handles.requireOpen();
-        return operations.pinSoft(key, time);
+        handles.enter(); // may free memory, whose headers it writes
+        try {
+            return operations.pinSoft(key, time);
+        } finally {
+            handles.leave();
+        }
     }
 
     /**
@@ -392,8 +400,12 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
      * @return DONE, UNCHANGED when it has none, or ABSENT
      */
     public BlockOutcome unpin(BlockKey key) {
-        handles.requireOpen();
-        return operations.unpin(key);
+        handles.enter(); // may free memory, whose headers it writes
+        try {
+            return operations.unpin(key);
+        } finally {
+            handles.leave();
+        }
     }
 
     /**

@@ -83,6 +83,20 @@ final class RoomQueue {
             queue.addLast(me);
             first = queue.peekFirst();
         }
+        try {
+            return await(me, afterPass, deadline);
+        } catch (RuntimeException | Error e) {
+            // Whoever is behind must not wait for one who is gone.
+            synchronized (this) {
+                queue.remove(me);
+                first = queue.peekFirst();
+            }
+            wake();
+            throw e;
+        }
+    }
+
+    private int await(Waiter me, Runnable afterPass, Deadline deadline) {
         wake(); // there may be something for this one that those before it can't use
         while (true) {
             me.called = false;

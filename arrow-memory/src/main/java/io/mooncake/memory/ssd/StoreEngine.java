@@ -384,6 +384,7 @@ final class StoreEngine {
             ended = ended == null ? new SsdStatus(SsdStatus.State.CLOSED, "") : ended;
         }
         queue.close();
+        Deadline all = Deadline.ofMillis(millis);
         // Threads that stall leave the last commit a quarter of the time.
         boolean over = join(workers, Deadline.ofMillis(millis - millis / 4));
         committer.close();
@@ -392,8 +393,10 @@ final class StoreEngine {
             keeperStops = true;
             notifyAll();
         }
-        // Counted from here: however late this thread comes, what is stored has its quarter to be committed.
-        over &= join(others, Deadline.ofMillis(Math.max(millis / 4, LAST_COMMIT_MILLIS)));
+        // Counted from here: however late this thread comes, what is stored has its quarter to be committed, and all
+        // that others left.
+        long least = Math.max(millis / 4, LAST_COMMIT_MILLIS);
+        over &= join(others, Deadline.ofMillis(Math.max(all.remainingMillis(), least)));
         queue.drain().forEach(ticket -> ticket.end(SsdOutcome.CLOSED));
         return over;
     }

@@ -85,8 +85,12 @@ public final class OwnerFeed {
     public void flush() {
         for (Map.Entry<String, OwnerStream> entry : streams.entrySet()) {
             for (FeedFrame frame : entry.getValue().takeFrames()) {
-                publish(frame);
-                publisher.onFlushed(entry.getKey(), frame::events);
+                // Others repair a frame that was not published; who listens here has this one chance.
+                try {
+                    publish(frame);
+                } finally {
+                    publisher.onFlushed(entry.getKey(), frame::events);
+                }
             }
         }
     }

@@ -66,7 +66,8 @@ final class EntryPages {
         } else if (count < maxEntries) {
             entry = count;
             if ((entry & (PAGE_ENTRIES - 1)) == 0) {
-                ByteBuffer page = Direct.allocate(PAGE_ENTRIES * ENTRY_BYTES);
+                int size = Math.min(PAGE_ENTRIES, maxEntries - entry);
+                ByteBuffer page = Direct.allocate(size * ENTRY_BYTES);
                 if (page == null) {
                     return NONE;
                 }
