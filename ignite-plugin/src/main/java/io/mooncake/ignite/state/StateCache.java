@@ -8,8 +8,6 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import javax.cache.Cache;
 import javax.cache.CacheException;
-import javax.cache.event.CacheEntryEvent;
-import javax.cache.event.EventType;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.IgniteCache;
 import org.apache.ignite.IgniteException;
@@ -20,7 +18,6 @@ import org.apache.ignite.cache.CacheWriteSynchronizationMode;
 import org.apache.ignite.cache.PartitionLossPolicy;
 import org.apache.ignite.cache.QueryEntity;
 import org.apache.ignite.cache.affinity.rendezvous.RendezvousAffinityFunction;
-import org.apache.ignite.cache.query.ContinuousQuery;
 import org.apache.ignite.cache.query.QueryCursor;
 import org.apache.ignite.cache.query.ScanQuery;
 import org.apache.ignite.configuration.CacheConfiguration;
@@ -94,36 +91,19 @@ final class StateCache {
         return call(() -> cache.removeAsync(known.row().key(), value), deadline);
     }
 
-    /** Rows in the cluster. */
-    long size() {
-        return cache.sizeLong();
-    }
-
-    /** Fills {@code copy}, and keeps it like the cache until the cursor is closed. */
-    QueryCursor<?> follow(StateView.Copy copy) {
-        ContinuousQuery<String, BinaryObject> query = new ContinuousQuery<>();
-        query.setLocalListener(events -> events.forEach(event -> apply(event, copy)));
-        query.setInitialQuery(new ScanQuery<>());
-        QueryCursor<Cache.Entry<String, BinaryObject>> cursor = cache.query(query);
-        try {
+    /**
+     * Fills {@code copy} with what the cache has.
+     *
+     * <p>No continuous query: Ignite 2.17 holds the cache's gate while one begins and waits for the topology, and a cluster that is being switched off waits for
+     * that gate. Both then wait for ever.
+     */
+    void scan(StateView.Copy copy) {
+        try (QueryCursor<Cache.Entry<String, BinaryObject>> cursor = cache.query(new ScanQuery<>())) {
             for (Cache.Entry<String, BinaryObject> entry : cursor) {
                 StateCodec.decode(entry.getValue()).ifPresent(copy::scanned);
             }
-        } catch (RuntimeException e) {
-            cursor.close();
-            throw e;
         }
         copy.whole();
-        return cursor;
-    }
-
-    private static void apply(CacheEntryEvent<? extends String, ? extends BinaryObject> event, StateView.Copy copy) {
-        if (event.getEventType() == EventType.REMOVED) {
-            BinaryObject old = event.isOldValueAvailable() ? event.getOldValue() : event.getValue();
-            StateCodec.decode(old).ifPresent(copy::removed);
-        } else {
-            StateCodec.decode(event.getValue()).ifPresent(copy::changed);
-        }
     }
 
     private static <R> R call(Supplier<IgniteFuture<R>> operation, Deadline deadline) {

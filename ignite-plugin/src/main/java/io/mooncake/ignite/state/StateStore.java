@@ -14,7 +14,6 @@ import java.util.UUID;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import org.apache.ignite.cache.query.QueryCursor;
 import org.apache.ignite.cluster.ClusterState;
 import org.apache.ignite.configuration.DataStorageConfiguration;
 import org.apache.ignite.configuration.IgniteConfiguration;
@@ -24,8 +23,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * What the cluster must remember: pins, replica intents, quotas and the pools it has seen. The rows lie in cache {@code mooncake.state} on
- * the storing nodes, two copies each, on disk where the default data region is; every node has a copy of all of them in its heap, kept by a
- * continuous query and read again after the cluster's state changed, nodes were lost or a client came back.
+ * the storing nodes, two copies each, on disk where the default data region is; every node has a copy of all of them in its heap, read again
+ * each second (a millisecond more a row), and at once after the cluster's state changed, nodes were lost or a client came back. What this node writes is seen by its reads at once.
  *
  * <p>Threading: {@link #pins} and the other tables are for all threads. The copy is looked after every {@value #TICK_MILLIS} ms by one
  * worker thread at a time; fields marked so are written there only.
@@ -35,7 +34,9 @@ public final class StateStore implements NodeComponent, Members.Listener {
     private static final long BYTES_PER_ROW = 2_048;
     private static final long MIN_REGION_BYTES = 32L << 20;
     private static final long TICK_MILLIS = 500;
-    private static final long COUNT_MILLIS = 10_000;
+    /** Rows are read again after a second, and a millisecond more a row. */
+    private static final long READ_AGAIN_MILLIS = 1_000;
+
     private static final long DEFINE_MILLIS = 5_000;
     private static final Logger LOG = LoggerFactory.getLogger(StateStore.class);
 
@@ -52,9 +53,7 @@ public final class StateStore implements NodeComponent, Members.Listener {
     // Below: by ticks only.
     private @Nullable ClusterState lastState;
     private @Nullable UUID lastNode;
-    private @Nullable QueryCursor<?> followed;
-    private long countedNanos;
-    private boolean differed;
+    private long readNanos;
 
     /** Prefixes that must not leave memory. */
     public StateTable<StateRow.Pin> pins() {
@@ -194,38 +193,28 @@ public final class StateStore implements NodeComponent, Members.Listener {
         if (open == null) {
             return;
         }
-        if (stale || differs(open, node)) {
-            follow(open);
+        if (stale || due(node)) {
+            read(open, node);
         }
         if (state == ClusterState.ACTIVE && isStore(node)) {
             define(node);
         }
     }
 
-    /** Whether the cluster has had another number of rows than this node twice in a row. */
-    private boolean differs(StateCache open, NodeServices node) {
-        long now = node.nanoClock().getAsLong();
-        if (now - countedNanos < TimeUnit.MILLISECONDS.toNanos(COUNT_MILLIS)) {
-            return false;
-        }
-        countedNanos = now;
-        boolean before = differed;
-        differed = open.size() != view.size();
-        return before && differed;
+    private boolean due(NodeServices node) {
+        long after = TimeUnit.MILLISECONDS.toNanos(READ_AGAIN_MILLIS + view.size());
+        return node.nanoClock().getAsLong() - readNanos >= after;
     }
 
-    private void follow(StateCache open) {
+    private void read(StateCache open, NodeServices node) {
         // A loss while the rows are read makes the next tick read them again.
         stale = false;
-        QueryCursor<?> before = followed;
         try {
-            followed = open.follow(view.begin());
+            open.scan(view.begin());
+            readNanos = node.nanoClock().getAsLong();
         } catch (RuntimeException e) {
             stale = true;
             throw e;
-        }
-        if (before != null) {
-            before.close();
         }
     }
 

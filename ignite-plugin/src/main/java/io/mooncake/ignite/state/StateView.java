@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
 final class StateView {
     private final List<StateListener> listeners = new CopyOnWriteArrayList<>();
     private volatile Copy current = new Copy();
+    /** What is being filled by a scan, which may have passed what is written meanwhile. */
+    private volatile @Nullable Copy filling;
 
     /** Row {@code key}, or null. */
     @Nullable
@@ -40,17 +42,28 @@ final class StateView {
 
     /** A new copy; nobody sees it before {@link Copy#whole}. */
     Copy begin() {
-        return new Copy();
+        Copy made = new Copy();
+        filling = made;
+        return made;
     }
 
     /** This node wrote {@code row}. */
     void wrote(Versioned<?> row) {
+        // In this order: whoever becomes the current one between the two gets it.
+        Copy next = filling;
         current.changed(row);
+        if (next != null) {
+            next.changed(row);
+        }
     }
 
     /** This node removed {@code row}. */
     void removed(Versioned<?> row) {
+        Copy next = filling;
         current.removed(row);
+        if (next != null) {
+            next.removed(row);
+        }
     }
 
     private void tell(String key, @Nullable Versioned<?> row) {
@@ -59,7 +72,7 @@ final class StateView {
         }
     }
 
-    /** One filling of the map, with the events of one continuous query. */
+    /** One filling of the map by one scan, with what this node wrote meanwhile. */
     final class Copy {
         private final Map<String, Versioned<?>> rows = new ConcurrentHashMap<>();
         // While the scan runs: versions that were removed meanwhile, which the scan may still bring.
@@ -74,7 +87,7 @@ final class StateView {
             }
         }
 
-        /** An event says that {@code row} was written. */
+        /** {@code row} was written. */
         synchronized void changed(Versioned<?> row) {
             keep(row);
         }
@@ -90,7 +103,7 @@ final class StateView {
             }
         }
 
-        /** An event says that {@code row} was removed, with the version it had. */
+        /** {@code row} was removed, with the version it had. */
         synchronized void removed(Versioned<?> row) {
             String key = row.row().key();
             if (!whole) {
@@ -109,6 +122,7 @@ final class StateView {
         synchronized void whole() {
             Map<String, Versioned<?>> before = current.rows;
             current = this;
+            filling = null;
             whole = true;
             gone.clear();
             rows.forEach((key, row) -> {
