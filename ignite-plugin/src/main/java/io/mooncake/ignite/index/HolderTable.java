@@ -39,6 +39,7 @@ final class HolderTable {
 
     private final long[] held = new long[MAX_SLOTS];
     private volatile long pairs;
+    private volatile long shownPairs;
     private volatile long refused;
 
     /** For at most so many blocks. */
@@ -74,6 +75,7 @@ final class HolderTable {
     synchronized void show(int slot) {
         if (!visible(lives.get(slot))) {
             lives.incrementAndGet(slot);
+            shownPairs += held[slot];
         }
     }
 
@@ -89,8 +91,10 @@ final class HolderTable {
             }
             // Even: hidden. A slot that was never shown begins a life and ends it, so that no look-up mixes it up with
             // the next.
-            lives.addAndGet(slot, visible(lives.get(slot)) ? 1 : 2);
+            boolean shown = visible(lives.get(slot));
+            lives.addAndGet(slot, shown ? 1 : 2);
             pairs -= held[slot];
+            shownPairs -= shown ? held[slot] : 0;
             held[slot] = 0;
             dying.set(slot);
         }
@@ -205,6 +209,7 @@ final class HolderTable {
         }
         held[slot]++;
         pairs++;
+        shownPairs += visible(lives.get(slot)) ? 1 : 0;
         return true;
     }
 
@@ -256,6 +261,7 @@ final class HolderTable {
         replace(entry, marks);
         held[slot]--;
         pairs--;
+        shownPairs -= visible(lives.get(slot)) ? 1 : 0;
         return true;
     }
 
@@ -450,6 +456,11 @@ final class HolderTable {
     /** Pairs of block and holder, those of slots not shown yet included. */
     long pairs() {
         return pairs;
+    }
+
+    /** Those that look-ups find. */
+    long shownPairs() {
+        return shownPairs;
     }
 
     /** Blocks that found no room. */

@@ -206,9 +206,9 @@ public final class PoolIndex {
         });
     }
 
-    /** Pairs of block and holder. */
+    /** Pairs of block and holder that look-ups find: a copy that is being filled does not count before it is shown. */
     public long entries() {
-        return table.pairs();
+        return table.shownPairs();
     }
 
     /** Blocks for which there was no room. */

@@ -90,6 +90,26 @@ class HolderTableTest {
     }
 
     @Test
+    void shownPairs_ofACopyThatIsBeingFilled_areNone() {
+        HolderTable table = new HolderTable(100);
+        int slot = table.open();
+        store(table, slot, key(1));
+        store(table, slot, key(2));
+        assertThat(table.shownPairs()).isZero();
+        table.show(slot);
+        assertThat(table.shownPairs()).isEqualTo(2);
+        store(table, slot, key(3));
+        table.remove(slot, key(1), Graves.NONE);
+        assertThat(table.shownPairs()).isEqualTo(2);
+        int other = table.open();
+        store(table, other, key(2));
+        table.drop(other, false);
+        table.drop(slot, false);
+        assertThat(table.shownPairs()).isZero();
+        assertThat(table.pairs()).isZero();
+    }
+
+    @Test
     void store_moreThan64Holders_keepsThemApart() {
         HolderTable table = new HolderTable(100_000);
         for (int slot = 0; slot < 150; slot++) {

@@ -79,7 +79,9 @@ class PlacementTest {
             Ignite second = grid.start("second");
             TestBlocks.store(pool(leaving), TOKENS);
             awaitIndexed(second, BLOCKS);
-            TestBlocks.take(pool(second), TOKENS);
+            TestGrid.await(
+                    "the second takes them",
+                    () -> TestBlocks.take(pool(second), TOKENS).matched() == 192);
             awaitIndexed(leaving, BLOCKS);
 
             DrainResult drained = Mooncake.of(leaving).drain(Duration.ofSeconds(30));
