@@ -99,7 +99,7 @@ class HolderTableTest {
         table.show(slot);
         assertThat(table.shownPairs()).isEqualTo(2);
         store(table, slot, key(3));
-        table.remove(slot, key(1), Graves.NONE);
+        remove(table, slot, key(1));
         assertThat(table.shownPairs()).isEqualTo(2);
         int other = table.open();
         store(table, other, key(2));
