@@ -236,7 +236,9 @@ public final class MooncakeCluster implements AutoCloseable {
     }
 
     private IgniteConfiguration configuration(String node, boolean client) {
-        MooncakePluginProvider plugin = new MooncakePluginProvider();
+        MooncakePluginProvider plugin = new MooncakePluginProvider()
+                // A node that is killed gives nothing to others first.
+                .setDrainOnStopTimeoutMillis(0);
         plugin.setSecret("test-kit-secret-" + name);
         if (!client) {
             ModelExtension model = new ModelExtension();
