@@ -37,8 +37,7 @@ public final class BlockActs implements NodeComponent {
     }
 
     private static byte[] answer(NodeServices node, UUID from, byte[] request) {
-        if (node.members().all().stream()
-                .noneMatch(member -> member.address().incarnation().equals(from))) {
+        if (!node.members().hasEngine(from)) {
             throw new MooncakeException(
                     MooncakeException.Code.STALE, "engine " + from + " (expected: one of a member of the cluster)");
         }

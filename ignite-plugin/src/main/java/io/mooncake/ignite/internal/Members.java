@@ -17,6 +17,11 @@ public interface Members {
     /** The member of that Ignite node id. */
     Optional<Member> find(UUID nodeId);
 
+    /** Whether the engine of that life belongs to a member. */
+    default boolean hasEngine(UUID incarnation) {
+        return all().stream().anyMatch(member -> member.address().incarnation().equals(incarnation));
+    }
+
     /** Adds a listener; members that are there already are not announced again. */
     void addListener(Listener listener);
 

@@ -59,8 +59,7 @@ final class FeedMembers implements Members.Listener {
     }
 
     private synchronized void endLife(UUID incarnation) {
-        if (members.all().stream()
-                .noneMatch(member -> member.address().incarnation().equals(incarnation))) {
+        if (!members.hasEngine(incarnation)) {
             engine.peerGone(incarnation);
         }
     }

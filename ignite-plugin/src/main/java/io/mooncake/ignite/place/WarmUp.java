@@ -131,8 +131,7 @@ final class WarmUp {
 
     /** Keys are what lets others ask for blocks: members only. One at a time, because it walks over everything. */
     private byte[] answer(UUID from, byte[] payload) {
-        if (services.members().all().stream()
-                .noneMatch(member -> member.address().incarnation().equals(from))) {
+        if (!services.members().hasEngine(from)) {
             throw new MooncakeException(
                     MooncakeException.Code.STALE, "engine " + from + " (expected: one of a member of the cluster)");
         }

@@ -285,8 +285,7 @@ public final class StateStore implements NodeComponent, Members.Listener {
             throw refuse(MooncakeException.Code.ILLEGAL_STATE, "cluster: disconnected (expected: a connected node)");
         }
         UUID incarnation = writer.orElseGet(() -> node.engine().incarnation());
-        if (node.members().all().stream()
-                .noneMatch(member -> member.address().incarnation().equals(incarnation))) {
+        if (!node.members().hasEngine(incarnation)) {
             throw refuse(
                     MooncakeException.Code.STALE,
                     "writer: " + incarnation + " (expected: a life that is in the topology)");
