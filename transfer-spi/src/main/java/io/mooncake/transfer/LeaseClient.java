@@ -3,13 +3,13 @@ package io.mooncake.transfer;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.base.Waits;
 import io.mooncake.transfer.internal.LeaseFrameDescriptor;
 import io.mooncake.transfer.internal.LeaseTable;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** Asks peers for leases and gives them back, over the control plane. */
@@ -17,12 +17,14 @@ final class LeaseClient {
     private static final String LEASE_SERVICE = "mooncake.lease";
     private static final String RELEASE_SERVICE = "mooncake.release";
     private static final long REPLY_GRACE_NANOS = 100_000_000L;
-    private static final long RELEASE_MILLIS = 2000;
+    private static final Duration RELEASE_TIME = Duration.ofSeconds(2);
 
     private final ControlPlane control;
+    private final Waits waits;
 
-    LeaseClient(ControlPlane control) {
+    LeaseClient(ControlPlane control, Waits waits) {
         this.control = control;
+        this.waits = waits;
     }
 
     /** Answers the leases that peers ask for. */
@@ -39,7 +41,7 @@ final class LeaseClient {
             throw MooncakeException.invalid("term", term, "10 ms..60 s");
         }
         byte[] payload = LeaseFrameDescriptor.encodeRequest(namespace, term.toNanos(), keys);
-        long askedAtNanos = System.nanoTime();
+        long askedAtNanos = waits.nanoTime();
         byte[] reply = await(
                 peer, control.request(peer, LEASE_SERVICE, payload, deadline).toCompletableFuture(), deadline);
         LeaseFrameDescriptor.Reply decoded = LeaseFrameDescriptor.decodeReply(reply);
@@ -48,7 +50,7 @@ final class LeaseClient {
                     MooncakeException.Code.CORRUPT,
                     "lease reply: " + decoded.termNanos() + " ns (expected: 1.." + term.toNanos() + ")");
         }
-        ReaderLease lease = new ReaderLease(peer, decoded, askedAtNanos, this::release);
+        ReaderLease lease = new ReaderLease(peer, decoded, askedAtNanos, waits::nanoTime, this::release);
         if (decoded.elements().size() != keys.size()) {
             lease.close();
             throw new MooncakeException(
@@ -58,9 +60,9 @@ final class LeaseClient {
         return lease;
     }
 
-    private static byte[] await(PeerAddress peer, CompletableFuture<byte[]> reply, Deadline deadline) {
+    private byte[] await(PeerAddress peer, CompletableFuture<byte[]> reply, Deadline deadline) {
         try {
-            return reply.get(deadline.remainingNanos() + REPLY_GRACE_NANOS, TimeUnit.NANOSECONDS);
+            return waits.await(reply, deadline.remainingNanos() + REPLY_GRACE_NANOS);
         } catch (ExecutionException e) {
             if (e.getCause() instanceof MooncakeException known) {
                 throw new MooncakeException(known.code(), String.valueOf(known.getMessage()), known);
@@ -81,6 +83,6 @@ final class LeaseClient {
                 peer,
                 RELEASE_SERVICE,
                 LeaseFrameDescriptor.encodeRelease(lease, copiedBytes),
-                Deadline.ofMillis(RELEASE_MILLIS));
+                waits.deadline(RELEASE_TIME));
     }
 }

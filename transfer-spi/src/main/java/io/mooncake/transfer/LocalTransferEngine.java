@@ -3,6 +3,7 @@ package io.mooncake.transfer;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.base.Waits;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.control.ZmqControlPlane;
 import io.mooncake.transfer.gpu.GpuMemory;
@@ -102,7 +103,7 @@ final class LocalTransferEngine implements TransferEngine {
                         ? new LocalSockets(LocalSockets.defaultFolder(HostIdentity.own()), incarnation)
                         : null);
         this.control = new ZmqControlPlane(sockets, incarnation, gone, checks.incarnation());
-        this.leaseClient = new LeaseClient(control);
+        this.leaseClient = new LeaseClient(control, Waits.SYSTEM);
         this.tcp = new TcpTransport(
                 sockets, regions, capabilities, checks, gone, conduct, config.connectionsPerPeer(), localRails);
         Paths.Parts parts = new Paths.Parts(control, regions, capabilities, checks, counters, gone, conduct);
@@ -117,8 +118,15 @@ final class LocalTransferEngine implements TransferEngine {
         }
         paths.tell(matrix::failed);
         this.regionRails = new RegionRails(topology, localRails, paths.rdmaDevices());
-        this.transfers =
-                new Transfers(regions, checks, paths, gpu, matrix, config.connectionsPerPeer(), this::requireOpen);
+        this.transfers = new Transfers(
+                regions,
+                checks,
+                paths::execute,
+                gpu,
+                matrix,
+                config.connectionsPerPeer(),
+                System::nanoTime,
+                this::requireOpen);
         this.submissions = new Submissions(transfers);
         try {
             this.address = listen(incarnation);
@@ -390,7 +398,7 @@ final class LocalTransferEngine implements TransferEngine {
     @Override
     public TransferStatus[] read(RemoteLease lease, List<ReadRequest> requests, Deadline deadline) {
         TransferStatus[] statuses = new TransferStatus[requests.size()];
-        transfers.prepare(lease, requests).run(statuses, Transfers.nanosOf(deadline));
+        transfers.prepare(lease, requests).run(statuses, transfers.nanosOf(deadline));
         return statuses;
     }
 
@@ -403,7 +411,7 @@ final class LocalTransferEngine implements TransferEngine {
     public TransferStatus[] batchTransferSyncRead(
             PeerAddress peer, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline) {
         TransferStatus[] statuses = new TransferStatus[handles.length];
-        transfers.raw(peer, false, localAddresses, handles, sizes, statuses, Transfers.nanosOf(deadline));
+        transfers.raw(peer, false, localAddresses, handles, sizes, statuses, transfers.nanosOf(deadline));
         return statuses;
     }
 
@@ -411,7 +419,7 @@ final class LocalTransferEngine implements TransferEngine {
     public TransferStatus[] batchTransferSyncWrite(
             PeerAddress peer, long[] localAddresses, RemoteHandle[] handles, long[] sizes, Deadline deadline) {
         TransferStatus[] statuses = new TransferStatus[handles.length];
-        transfers.raw(peer, true, localAddresses, handles, sizes, statuses, Transfers.nanosOf(deadline));
+        transfers.raw(peer, true, localAddresses, handles, sizes, statuses, transfers.nanosOf(deadline));
         return statuses;
     }
 

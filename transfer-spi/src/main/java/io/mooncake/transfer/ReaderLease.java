@@ -6,6 +6,7 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The reader's side of a lease. The term counts from before the request was sent, so it ends here before it ends at the owner. */
@@ -15,6 +16,7 @@ final class ReaderLease implements RemoteLease {
     private final List<@Nullable Element> elements;
     private final BitSet deferred;
     private final long endNanos;
+    private final LongSupplier nanoClock;
     private final LeaseReleaser releaser;
     private final AtomicLong copiedBytes = new AtomicLong();
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -25,12 +27,14 @@ final class ReaderLease implements RemoteLease {
         void release(PeerAddress peer, long lease, long copiedBytes);
     }
 
-    ReaderLease(PeerAddress peer, Reply reply, long askedAtNanos, LeaseReleaser releaser) {
+    /** @param nanoClock monotonic nanoseconds, as {@code askedAtNanos} */
+    ReaderLease(PeerAddress peer, Reply reply, long askedAtNanos, LongSupplier nanoClock, LeaseReleaser releaser) {
         this.peer = peer;
         this.id = reply.lease();
         this.elements = reply.elements();
         this.deferred = reply.deferred();
         this.endNanos = askedAtNanos + reply.termNanos();
+        this.nanoClock = nanoClock;
         this.releaser = releaser;
     }
 
@@ -69,7 +73,7 @@ final class ReaderLease implements RemoteLease {
 
     @Override
     public boolean expired() {
-        return closed.get() || System.nanoTime() - endNanos >= 0;
+        return closed.get() || nanoClock.getAsLong() - endNanos >= 0;
     }
 
     @Override

@@ -48,7 +48,7 @@ final class Submissions implements AutoCloseable {
             handles[i] = one.handle();
         }
         Transfers.Workspace workspace = new Transfers.Workspace();
-        transfers.resetRaw(workspace.batch, group.write, addresses, handles, sizes, Transfers.nanosOf(group.deadline));
+        transfers.resetRaw(workspace.batch, group.write, addresses, handles, sizes, transfers.nanosOf(group.deadline));
         return new AsyncTransfers.Part(group.peer.incarnation(), indexes, workspace.batch, () -> {
             TransferStatus[] statuses = new TransferStatus[count];
             transfers.run(group.peer, workspace, addresses, sizes, statuses);
@@ -61,7 +61,7 @@ final class Submissions implements AutoCloseable {
         int[] indexes = new int[requests.size()];
         Arrays.setAll(indexes, i -> i);
         AsyncTransfers.Part part = new AsyncTransfers.Part(
-                lease.peer().incarnation(), indexes, read.start(Transfers.nanosOf(deadline)), () -> {
+                lease.peer().incarnation(), indexes, read.start(transfers.nanosOf(deadline)), () -> {
                     TransferStatus[] statuses = new TransferStatus[indexes.length];
                     read.finish(statuses);
                     return statuses;

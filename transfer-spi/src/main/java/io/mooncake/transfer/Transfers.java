@@ -15,6 +15,8 @@ import io.mooncake.transfer.topology.RailNumber;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.BiConsumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,7 +32,8 @@ final class Transfers {
 
     private final RegionRegistry regions;
     private final SafetyChecks checks;
-    private final Paths paths;
+    private final BiConsumer<PeerAddress, TransferBatch> paths;
+    private final LongSupplier nanoClock;
     private final GpuMemory gpu;
     private final PathMatrix matrix;
     private final int lanes;
@@ -46,17 +49,20 @@ final class Transfers {
     }
 
     /**
+     * @param paths runs a batch to its end, as {@link Paths#execute}
      * @param matrix learns how long batches take
      * @param lanes connections that share a batch
+     * @param nanoClock monotonic nanoseconds
      * @param requireOpen throws when the engine is closed
      */
     Transfers(
             RegionRegistry regions,
             SafetyChecks checks,
-            Paths paths,
+            BiConsumer<PeerAddress, TransferBatch> paths,
             GpuMemory gpu,
             PathMatrix matrix,
             int lanes,
+            LongSupplier nanoClock,
             Runnable requireOpen) {
         this.regions = regions;
         this.checks = checks;
@@ -64,6 +70,7 @@ final class Transfers {
         this.gpu = gpu;
         this.matrix = matrix;
         this.lanes = lanes;
+        this.nanoClock = nanoClock;
         this.requireOpen = requireOpen;
     }
 
@@ -183,12 +190,12 @@ final class Transfers {
         TransferBatch batch = workspace.batch;
         long bytes = batch.totalBytes();
         boolean timed = bytes >= PathMatrix.LARGE_BYTES || ++workspace.smallCalls % TIMED_CALLS == 0;
-        long began = timed ? System.nanoTime() : 0;
+        long began = timed ? nanoClock.getAsLong() : 0;
         execute(peer, workspace);
         if (!timed) {
             return;
         }
-        long nanos = System.nanoTime() - began;
+        long nanos = nanoClock.getAsLong() - began;
         if (batch.completed()) {
             observe(peer.incarnation(), batch, bytes, nanos);
         } else if (batch.has(batch.deadlineStatus()) && began + nanos - batch.deadlineNanos() >= 0) {
@@ -212,7 +219,7 @@ final class Transfers {
         TransferBatch batch = workspace.batch;
         try (Staging staging = gpu.staging(batch, workspace.held)) {
             batch.stageWith(staging);
-            paths.execute(peer, batch);
+            paths.accept(peer, batch);
         } finally {
             batch.stageWith(null);
         }
@@ -286,12 +293,12 @@ final class Transfers {
     }
 
     /** As {@link Deadline} has it; nothing behind this meets a sum that overflows. */
-    private static long atMostADay(long deadlineNanos) {
-        long now = System.nanoTime();
+    private long atMostADay(long deadlineNanos) {
+        long now = nanoClock.getAsLong();
         return deadlineNanos - now > MAX_DEADLINE_NANOS ? now + MAX_DEADLINE_NANOS : deadlineNanos;
     }
 
-    static long nanosOf(Deadline deadline) {
-        return System.nanoTime() + deadline.remainingNanos();
+    long nanosOf(Deadline deadline) {
+        return nanoClock.getAsLong() + deadline.remainingNanos();
     }
 }

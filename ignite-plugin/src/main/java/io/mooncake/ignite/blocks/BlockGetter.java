@@ -25,7 +25,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -76,8 +75,7 @@ final class BlockGetter {
                         && onSsd()
                         && !deadline.expired()
                         && !Thread.currentThread().isInterrupted()) {
-                    LockSupport.parkNanos(SSD_PAUSE_NANOS);
-                    more = true;
+                    more = pause();
                 }
                 more &= !deadline.expired();
             }
@@ -91,6 +89,17 @@ final class BlockGetter {
             if (!done) {
                 blocks.forEach(BlockGetter::close);
             }
+        }
+    }
+
+    /** @return whether the thread goes on */
+    private boolean pause() {
+        try {
+            services.waits().pause(SSD_PAUSE_NANOS);
+            return true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
         }
     }
 

@@ -239,10 +239,10 @@ public final class ClusterBlocks implements KvBlocks {
         }
     }
 
-    private static Deadline deadline(Duration timeout) {
+    private Deadline deadline(Duration timeout) {
         if (timeout.compareTo(Duration.ofMillis(1)) < 0 || timeout.compareTo(LONGEST_CALL) > 0) {
             throw MooncakeException.invalid("timeout", timeout, "1 ms .. " + LONGEST_CALL);
         }
-        return Deadline.of(timeout);
+        return services.waits().deadline(timeout);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.internal;
 
+import io.mooncake.base.Waits;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.adapter.IgniteAdapter;
@@ -21,7 +22,9 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.LongSupplier;
+import java.util.random.RandomGenerator;
 import org.apache.ignite.Ignite;
 
 /**
@@ -89,4 +92,14 @@ public interface NodeServices {
 
     /** Monotonic time in nanoseconds. */
     LongSupplier nanoClock();
+
+    /** How whoever waits does it, by the same time. */
+    default Waits waits() {
+        return Waits.SYSTEM;
+    }
+
+    /** For the calling thread's choices. */
+    default RandomGenerator random() {
+        return ThreadLocalRandom.current();
+    }
 }

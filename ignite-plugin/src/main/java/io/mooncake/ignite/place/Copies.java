@@ -18,8 +18,6 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
@@ -32,6 +30,8 @@ final class Copies {
     private static final int TRIES = 3;
     /** One node that does not answer must not use up the time of the others. */
     private static final long TRY_MILLIS = 2_000;
+
+    private static final long GRACE_NANOS = 1_000_000_000;
     /** A slow network's bytes a millisecond, for more time with more to pull. */
     private static final long BYTES_A_MILLI = 50_000;
 
@@ -99,10 +99,10 @@ final class Copies {
         return Duration.ofMillis(TRY_MILLIS + bytes / BYTES_A_MILLI);
     }
 
-    private static List<Outcome> await(CompletableFuture<List<Outcome>> answer, Deadline deadline, int blocks)
+    private List<Outcome> await(CompletableFuture<List<Outcome>> answer, Deadline deadline, int blocks)
             throws InterruptedException {
         try {
-            return answer.get(deadline.remainingMillis() + 1_000, TimeUnit.MILLISECONDS);
+            return services.waits().await(answer, deadline.remainingNanos() + GRACE_NANOS);
         } catch (ExecutionException | TimeoutException e) {
             return Collections.nCopies(blocks, Outcome.FAILED);
         }
@@ -141,7 +141,7 @@ final class Copies {
                         new TargetChoice.Candidate(member.nodeId(), report.freeShare(), report.ageMillis(), otherHost));
             }
         }
-        return TargetChoice.choose(candidates, ThreadLocalRandom.current())
+        return TargetChoice.choose(candidates, services.random())
                 .flatMap(node -> services.members().find(node));
     }
 }

@@ -35,9 +35,11 @@ final class Drain {
     private static final int WINDOW_BLOCKS = 256;
 
     /** What the SSD did not bring up is asked for again after it. */
-    private static final long SSD_PAUSE_MILLIS = 500;
+    private static final Duration SSD_PAUSE = Duration.ofMillis(500);
     /** The index hears of what was taken within it. */
-    private static final long SETTLE_MILLIS = 2_000;
+    private static final Duration SETTLE = Duration.ofSeconds(2);
+
+    private static final long SETTLE_LOOK_NANOS = 20_000_000;
 
     private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
 
@@ -129,7 +131,7 @@ final class Drain {
             }
         }
         if (gone.size() == before && later > 0) {
-            Thread.sleep(Math.min(SSD_PAUSE_MILLIS, Math.max(1, within(deadline).remainingMillis())));
+            services.waits().pause(within(deadline).atMost(SSD_PAUSE).remainingNanos());
             return true;
         }
         return gone.size() > before;
@@ -152,10 +154,10 @@ final class Drain {
 
     /** Counted by what the others announce: what one of them took and lost again is left, too. */
     private long leftAfterSettling() throws InterruptedException {
-        Deadline settle = Deadline.ofMillis(SETTLE_MILLIS);
+        Deadline settle = services.waits().deadline(SETTLE);
         long left = left();
         while (left > 0 && !settle.expired()) {
-            Thread.sleep(20);
+            services.waits().pause(SETTLE_LOOK_NANOS);
             left = left();
         }
         return left;

@@ -17,7 +17,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,7 +27,8 @@ import org.slf4j.LoggerFactory;
  * <p>Threading: on the engine's work threads, several at a time; who offers waits while all are busy.
  */
 final class OfferTaker {
-    private static final long JOIN_MILLIS = 1_000;
+    private static final Duration JOIN_TIME = Duration.ofSeconds(1);
+    private static final long JOIN_LOOK_NANOS = 10_000_000;
     private static final Duration ANSWER_TIME = Duration.ofSeconds(2);
     private static final Logger LOG = LoggerFactory.getLogger(OfferTaker.class);
 
@@ -48,7 +48,8 @@ final class OfferTaker {
         if (!(PlaceFrameDescriptor.decode(payload) instanceof Offer offer)) {
             throw new MooncakeException(MooncakeException.Code.CORRUPT, "placement frame (expected: an offer)");
         }
-        Member holder = member(offer.node(), from, Deadline.ofMillis(Math.min(JOIN_MILLIS, offer.millis())));
+        Deadline deadline = services.waits().deadline(Duration.ofMillis(offer.millis()));
+        Member holder = member(offer.node(), from, deadline.atMost(JOIN_TIME));
         if (holder == null) {
             // Of a node that has left, or of none: whoever waits for the answer hears from the topology.
             LOG.debug("Offer of {} ignored: no member with engine {}", offer.node(), from);
@@ -57,7 +58,7 @@ final class OfferTaker {
         byte[] answer = PlaceFrameDescriptor.encode(new Answer(offer.number(), take(holder, offer)));
         services.engine()
                 .control()
-                .request(holder.address(), Offers.ANSWERS, answer, Deadline.of(ANSWER_TIME))
+                .request(holder.address(), Offers.ANSWERS, answer, services.waits().deadline(ANSWER_TIME))
                 .whenComplete((sent, error) -> {
                     if (error != null) {
                         LOG.debug("Answer to {} not sent: {}", offer.node(), error.toString());
@@ -72,10 +73,15 @@ final class OfferTaker {
             if (found != null && found.address().incarnation().equals(incarnation)) {
                 return found;
             }
-            if (deadline.expired() || Thread.currentThread().isInterrupted()) {
+            if (deadline.expired()) {
                 return null;
             }
-            LockSupport.parkNanos(10_000_000L);
+            try {
+                services.waits().pause(JOIN_LOOK_NANOS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return null;
+            }
         }
     }
 
@@ -97,7 +103,7 @@ final class OfferTaker {
                 offer.keys(),
                 holder.nodeId(),
                 holder.address(),
-                Deadline.ofMillis(offer.millis()));
+                services.waits().deadline(Duration.ofMillis(offer.millis())));
         List<Outcome> outcomes = new ArrayList<>(count);
         for (int i = 0; i < count; i++) {
             outcomes.add(outcome(reasons.get(i), before.get(i)));

@@ -16,6 +16,8 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
@@ -79,8 +81,19 @@ final class Offers implements Members.Listener {
             // It left before the offer was noted down, and nobody would say so again.
             answer.complete(failed);
         }
-        return answer.completeOnTimeout(failed, Math.max(1, millis), TimeUnit.MILLISECONDS)
-                .whenComplete((outcomes, error) -> pending.remove(number));
+        failLater(answer, failed, millis);
+        return answer.whenComplete((outcomes, error) -> pending.remove(number));
+    }
+
+    private void failLater(CompletableFuture<List<Outcome>> answer, List<Outcome> failed, long millis) {
+        try {
+            Future<?> timer = services.scheduler()
+                    .schedule(() -> answer.complete(failed), Math.max(1, millis), TimeUnit.MILLISECONDS);
+            answer.whenComplete((outcomes, error) -> timer.cancel(false));
+        } catch (RejectedExecutionException e) {
+            // The node stops.
+            answer.complete(failed);
+        }
     }
 
     private byte[] answered(UUID from, byte[] payload) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.place;
 
-import io.mooncake.base.Deadline;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.internal.NodeServices;
@@ -223,7 +222,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
             List<Waiting> batch = blocks.subList(from, Math.min(blocks.size(), from + BATCH_BLOCKS));
             List<BlockKey> keys = batch.stream().map(Waiting::key).toList();
             @Nullable
-            UUID[] nodes = copies.copy(group.pool(), group.tenant(), keys, group.holders(), Deadline.of(PATIENCE))
+            UUID[] nodes = copies.copy(group.pool(), group.tenant(), keys, group.holders(), services.waits().deadline(PATIENCE))
                     .nodes();
             for (int i = 0; i < nodes.length; i++) {
                 Set<UUID> took = new TreeSet<>(batch.get(i).tookNodes());

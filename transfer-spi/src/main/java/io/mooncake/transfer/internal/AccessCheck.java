@@ -4,6 +4,7 @@ package io.mooncake.transfer.internal;
 import io.mooncake.transfer.RefusalCause;
 import io.mooncake.transfer.TransferStatus;
 import java.util.UUID;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,8 +14,14 @@ import org.jspecify.annotations.Nullable;
  * moved, and between pieces where it can stop. Allocates nothing. Safe for all threads; verifiers are for one each.
  *
  * @param checks which of them are made
+ * @param nanoClock monotonic nanoseconds, by which leases end
  */
-public record AccessCheck(SafetyChecks checks) {
+public record AccessCheck(SafetyChecks checks, LongSupplier nanoClock) {
+    /** By the system's clock. */
+    public AccessCheck(SafetyChecks checks) {
+        this(checks, System::nanoTime);
+    }
+
     /** Why {@code peer} may not have what it claims, or null when it may. */
     public @Nullable RefusalCause before(Capabilities.Verifier verifier, UUID peer, Region region, Claim claim) {
         boolean inside = region.containsRange(claim.handleOffset, claim.handleLength)
@@ -36,7 +43,7 @@ public record AccessCheck(SafetyChecks checks) {
 
     /** Why a claim that was found good is good no more, or null. */
     public @Nullable RefusalCause after(Region region, Claim claim) {
-        if (checks.leaseExpiry() && System.nanoTime() - claim.expiresAtNanos >= 0) {
+        if (checks.leaseExpiry() && nanoClock.getAsLong() - claim.expiresAtNanos >= 0) {
             return RefusalCause.EXPIRED;
         }
         if (checks.generation() && !region.current(claim.start(), claim.length, claim.generation)) {

@@ -15,9 +15,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,7 +49,8 @@ public final class LeaseTable implements AutoCloseable {
     private final long maxTermNanos;
     private final ConcurrentHashMap<Long, Granted> granted = new ConcurrentHashMap<>();
     private final AtomicLong ids = new AtomicLong();
-    private final ScheduledThreadPoolExecutor janitor;
+    private final ScheduledExecutorService janitor;
+    private final LongSupplier nanoClock;
     private volatile @Nullable LeaseSource source;
     private volatile boolean closed;
 
@@ -62,17 +65,37 @@ public final class LeaseTable implements AutoCloseable {
     }
 
     public LeaseTable(Capabilities capabilities, RegionRegistry regions, Counters counters, long maxLeaseMillis) {
+        this(capabilities, regions, counters, maxLeaseMillis, System::nanoTime, ownThread());
+    }
+
+    /**
+     * @param nanoClock monotonic nanoseconds
+     * @param janitor ends leases that were not released in time; closed with this
+     */
+    public LeaseTable(
+            Capabilities capabilities,
+            RegionRegistry regions,
+            Counters counters,
+            long maxLeaseMillis,
+            LongSupplier nanoClock,
+            ScheduledExecutorService janitor) {
         this.capabilities = capabilities;
         this.regions = regions;
         this.counters = counters;
         this.maxTermNanos = TimeUnit.MILLISECONDS.toNanos(maxLeaseMillis);
-        this.janitor = new ScheduledThreadPoolExecutor(1, task -> {
+        this.nanoClock = nanoClock;
+        this.janitor = janitor;
+    }
+
+    private static ScheduledExecutorService ownThread() {
+        ScheduledThreadPoolExecutor one = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, "mooncake-leases");
             thread.setDaemon(true);
             return thread;
         });
-        janitor.setRemoveOnCancelPolicy(true);
-        janitor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+        one.setRemoveOnCancelPolicy(true);
+        one.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+        return one;
     }
 
     public synchronized void serve(LeaseSource newSource) {
@@ -112,7 +135,7 @@ public final class LeaseTable implements AutoCloseable {
         long[] generationOffsets = new long[pins.size()];
         BitSet deferred = new BitSet();
         List<Pin> kept = new ArrayList<>(pins.size());
-        long expiresAt = System.nanoTime() + term;
+        long expiresAt = nanoClock.getAsLong() + term;
         int bytes = LeaseFrameDescriptor.REPLY_HEADER_BYTES + pins.size();
         for (int i = 0; i < handles.length; i++) {
             Pin pin = pins.get(i);
@@ -187,7 +210,7 @@ public final class LeaseTable implements AutoCloseable {
             public GrantedLease next() {
                 Map.Entry<Long, Granted> entry = entries.next();
                 Granted lease = entry.getValue();
-                long left = Math.max(0, lease.expiresAt - System.nanoTime());
+                long left = Math.max(0, lease.expiresAt - nanoClock.getAsLong());
                 return new GrantedLease(entry.getKey(), lease.holder, lease.pins.size(), lease.bytes(), left);
             }
         };
