@@ -18,7 +18,7 @@ final class BlockCopies {
     static Set<UUID> known(NodeServices services, LocalKvPool local, @Nullable SsdTier ssd, BlockKey key) {
         Set<UUID> nodes = new HashSet<>(services.index().holders(local.name(), key));
         if (here(local, ssd, key)) {
-            nodes.add(services.adapter().localNodeId());
+            nodes.add(services.localNodeId());
         }
         return nodes;
     }

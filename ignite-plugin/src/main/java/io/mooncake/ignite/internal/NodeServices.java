@@ -45,6 +45,11 @@ public interface NodeServices {
     /** The one door to Ignite's internals: views, metrics, attributes. */
     IgniteAdapter adapter();
 
+    /** Id of this life of the node. */
+    default UUID localNodeId() {
+        return adapter().localNodeId();
+    }
+
     /** The engine, whoever owns it. From {@link NodeComponent#start} on. */
     TransferEngine engine();
 

@@ -58,7 +58,11 @@ final class OfferTaker {
         byte[] answer = PlaceFrameDescriptor.encode(new Answer(offer.number(), take(holder, offer)));
         services.engine()
                 .control()
-                .request(holder.address(), Offers.ANSWERS, answer, services.waits().deadline(ANSWER_TIME))
+                .request(
+                        holder.address(),
+                        Offers.ANSWERS,
+                        answer,
+                        services.waits().deadline(ANSWER_TIME))
                 .whenComplete((sent, error) -> {
                     if (error != null) {
                         LOG.debug("Answer to {} not sent: {}", offer.node(), error.toString());

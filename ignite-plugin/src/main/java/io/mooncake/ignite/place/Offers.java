@@ -62,8 +62,8 @@ final class Offers implements Members.Listener {
         CompletableFuture<List<Outcome>> answer = new CompletableFuture<>();
         pending.put(number, new Pending(target.nodeId(), target.address().incarnation(), keys.size(), answer));
         List<Outcome> failed = Collections.nCopies(keys.size(), Outcome.FAILED);
-        byte[] frame = PlaceFrameDescriptor.encode(
-                new Offer(number, services.adapter().localNodeId(), pool, tenant, millis, keys));
+        byte[] frame =
+                PlaceFrameDescriptor.encode(new Offer(number, services.localNodeId(), pool, tenant, millis, keys));
         try {
             services.engine()
                     .control()

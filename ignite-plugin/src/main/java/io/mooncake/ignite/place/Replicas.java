@@ -222,7 +222,12 @@ final class Replicas implements Members.Listener, AutoCloseable {
             List<Waiting> batch = blocks.subList(from, Math.min(blocks.size(), from + BATCH_BLOCKS));
             List<BlockKey> keys = batch.stream().map(Waiting::key).toList();
             @Nullable
-            UUID[] nodes = copies.copy(group.pool(), group.tenant(), keys, group.holders(), services.waits().deadline(PATIENCE))
+            UUID[] nodes = copies.copy(
+                            group.pool(),
+                            group.tenant(),
+                            keys,
+                            group.holders(),
+                            services.waits().deadline(PATIENCE))
                     .nodes();
             for (int i = 0; i < nodes.length; i++) {
                 Set<UUID> took = new TreeSet<>(batch.get(i).tookNodes());
@@ -248,7 +253,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
                 addStaying(holders, node);
             }
         }
-        holders.add(services.adapter().localNodeId());
+        holders.add(services.localNodeId());
         return holders;
     }
 
@@ -266,7 +271,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
 
     /** Of the holders that want as many copies as this one. */
     private boolean decides(BlockKey key, Set<UUID> holders) {
-        UUID local = services.adapter().localNodeId();
+        UUID local = services.localNodeId();
         long own = weight(key, local);
         return holders.stream()
                 .filter(node -> reports.of(node)

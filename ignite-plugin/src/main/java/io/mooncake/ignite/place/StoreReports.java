@@ -74,11 +74,7 @@ final class StoreReports implements AutoCloseable {
         long age = TimeUnit.NANOSECONDS.toMillis(services.nanoClock().getAsLong() - startedAt);
         int replicas = services.settings().replicas();
         return new StoreReport(
-                services.adapter().localNodeId(),
-                draining,
-                Math.max(0, free),
-                Math.max(0, age),
-                replicas > 1 ? replicas : 0);
+                services.localNodeId(), draining, Math.max(0, free), Math.max(0, age), replicas > 1 ? replicas : 0);
     }
 
     /** Whether this node is to leave. */
@@ -96,7 +92,7 @@ final class StoreReports implements AutoCloseable {
 
     /** Whether {@code node} is to leave, as far as is known. */
     boolean draining(UUID node) {
-        if (node.equals(services.adapter().localNodeId())) {
+        if (node.equals(services.localNodeId())) {
             return draining;
         }
         StoreReport report = reports.get(node);

@@ -74,21 +74,35 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
             boolean hugePages,
             String evictionPolicy,
             List<PoolDefinition> definitions) {
+        this(
+                dramBytes,
+                shared,
+                hugePages,
+                definitions,
+                (definition, memory, offset, bytes) -> LocalKvPool.create(
+                        definition.name(),
+                        definition.identity(),
+                        definition.vocabulary(),
+                        memory,
+                        offset,
+                        bytes,
+                        evictionPolicy));
+    }
+
+    /** Makes the pool of a definition in a share of the node's memory. */
+    @FunctionalInterface
+    interface Maker {
+        LocalKvPool make(PoolDefinition definition, MemoryRegion memory, long offset, long bytes);
+    }
+
+    LocalPools(
+            long dramBytes, @Nullable Path shared, boolean hugePages, List<PoolDefinition> definitions, Maker maker) {
         shareBytes = dramBytes / definitions.size() / MemoryRegion.PAGE_BYTES * MemoryRegion.PAGE_BYTES;
         region = allocate(shareBytes * definitions.size(), shared, hugePages);
         offered = shared != null;
         try {
             for (PoolDefinition definition : definitions) {
-                pools.put(
-                        definition.name(),
-                        LocalKvPool.create(
-                                definition.name(),
-                                definition.identity(),
-                                definition.vocabulary(),
-                                region,
-                                shareBytes * pools.size(),
-                                shareBytes,
-                                evictionPolicy));
+                pools.put(definition.name(), maker.make(definition, region, shareBytes * pools.size(), shareBytes));
             }
         } catch (RuntimeException e) {
             pools.values().forEach(LocalKvPool::close);
