@@ -7,7 +7,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A frame of whatever version, its events still as bytes. Not changed by reading; the records belong to it.
@@ -19,17 +18,9 @@ import org.jspecify.annotations.Nullable;
  * @param nextCursor of a snapshot's next page, -1 after the last
  * @param count events
  * @param records the events as {@link FeedRecords}, checked
- * @param state how the owner is; null where the frame does not say
  */
 record FeedFrame(
-        FrameKind kind,
-        UUID incarnation,
-        String pool,
-        long first,
-        long nextCursor,
-        int count,
-        ByteBuffer records,
-        @Nullable OwnerState state) {
+        FrameKind kind, UUID incarnation, String pool, long first, long nextCursor, int count, ByteBuffer records) {
     static final ByteBuffer NO_RECORDS = ByteBuffer.allocate(0);
 
     long end() {
@@ -51,8 +42,7 @@ record FeedFrame(
                 old.first(),
                 old.nextCursor(),
                 old.events().size(),
-                records(old.events()),
-                null);
+                records(old.events()));
     }
 
     /** The events as records in one piece. */

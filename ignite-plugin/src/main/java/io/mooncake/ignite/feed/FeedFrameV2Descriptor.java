@@ -18,13 +18,12 @@ import java.util.UUID;
  *   4   1  version = 2
  *   5   1  kind: 1 events, 2 snapshot, 3 too old
  *   6   1  bytes of the pool's name, 1..64
- *   7   1  flags: 1 the owner's state follows, 2 draining, 4 fenced; the last two only with the first
+ *   7   1  reserved: 0
  *   8  16  incarnation of the owner
  *  24   8  first sequence
  *  32   8  next cursor, -1 after the last page
  *  40   4  events
  *  44   n  pool's name, UTF-8
- *  ..  32  with flag 1: blocks that fit, blocks free, blocks stored a second, milliseconds since the start
  *  ..      the events as {@link FeedRecords}
  * </pre>
  *
@@ -40,37 +39,24 @@ final class FeedFrameV2Descriptor {
     private static final int FRAME_MAGIC = 0x4D4B4632;
     private static final int QUERY_MAGIC = 0x4D4B5132;
     private static final int MAX_NAME_BYTES = 64;
-    private static final int STATE_BYTES = 32;
-    private static final int HAS_STATE = 1;
-    private static final int DRAINING = 2;
-    private static final int FENCED = 4;
 
     private FeedFrameV2Descriptor() {}
 
     static byte[] encode(FeedFrame frame) {
         byte[] name = frame.pool().getBytes(StandardCharsets.UTF_8);
-        OwnerState state = frame.state();
         ByteBuffer records = frame.records().duplicate();
-        ByteBuffer out = ByteBuffer.allocate(
-                HEADER_BYTES + name.length + (state == null ? 0 : STATE_BYTES) + records.remaining());
-        int flags = state == null ? 0 : HAS_STATE | (state.draining() ? DRAINING : 0) | (state.fenced() ? FENCED : 0);
+        ByteBuffer out = ByteBuffer.allocate(HEADER_BYTES + name.length + records.remaining());
         out.putInt(FRAME_MAGIC)
                 .put((byte) VERSION)
                 .put((byte) frame.kind().code())
                 .put((byte) name.length)
-                .put((byte) flags)
+                .put((byte) 0)
                 .putLong(frame.incarnation().getMostSignificantBits())
                 .putLong(frame.incarnation().getLeastSignificantBits())
                 .putLong(frame.first())
                 .putLong(frame.nextCursor())
                 .putInt(frame.count())
                 .put(name);
-        if (state != null) {
-            out.putLong(state.capacityBlocks())
-                    .putLong(state.freeBlocks())
-                    .putLong(state.storedPerSecond())
-                    .putLong(state.ageMillis());
-        }
         return out.put(records).array();
     }
 
@@ -86,12 +72,12 @@ final class FeedFrameV2Descriptor {
             }
             FrameKind kind = FeedFrameDescriptor.frameKind(in.get());
             int nameLength = in.get();
-            int flags = in.get();
+            int reserved = in.get();
             if (nameLength < 1 || nameLength > MAX_NAME_BYTES) {
                 throw corrupt("pool name bytes: " + nameLength + " (expected: 1.." + MAX_NAME_BYTES + ")");
             }
-            if ((flags & ~(HAS_STATE | DRAINING | FENCED)) != 0 || flags != 0 && (flags & HAS_STATE) == 0) {
-                throw corrupt("flags: " + flags + " (expected: of 1, 2, 4, the first with the others)");
+            if (reserved != 0) {
+                throw corrupt("reserved byte: " + reserved + " (expected: 0)");
             }
             UUID incarnation = new UUID(in.getLong(), in.getLong());
             long first = in.getLong();
@@ -99,22 +85,13 @@ final class FeedFrameV2Descriptor {
             int count = in.getInt();
             byte[] name = new byte[nameLength];
             in.get(name);
-            OwnerState state = flags == 0
-                    ? null
-                    : new OwnerState(
-                            (flags & DRAINING) != 0,
-                            (flags & FENCED) != 0,
-                            in.getLong(),
-                            in.getLong(),
-                            in.getLong(),
-                            in.getLong());
             if (first < 0 || count < 0 || count > in.remaining() / FeedRecords.MIN_BYTES) {
                 throw corrupt("events: " + count + " from " + first + " in " + in.remaining() + " bytes");
             }
             ByteBuffer records = in.slice();
             check(records.duplicate(), count);
             String pool = new String(name, StandardCharsets.UTF_8);
-            return new FeedFrame(kind, incarnation, pool, first, nextCursor, count, records, state);
+            return new FeedFrame(kind, incarnation, pool, first, nextCursor, count, records);
         } catch (BufferUnderflowException e) {
             throw corrupt("feed frame: cut off after " + bytes.length + " bytes");
         }

@@ -58,7 +58,6 @@ public final class FeedService implements AutoCloseable {
     private final Map<UUID, Following> following = new ConcurrentHashMap<>();
     private final AtomicBoolean flushDue = new AtomicBoolean();
     private final AtomicLong silences = new AtomicLong();
-    private volatile Supplier<OwnerState> state = () -> OwnerState.UNKNOWN;
 
     /** One owner that is followed. The warning flag is written by the feed's thread alone. */
     private static final class Following {
@@ -172,11 +171,6 @@ public final class FeedService implements AutoCloseable {
         listeners.add(listener);
     }
 
-    /** What heartbeats tell of this node; asked on the feed's thread. */
-    public void tellState(Supplier<OwnerState> asked) {
-        state = asked;
-    }
-
     /** Whether nodes are there that follow in version 1 alone: what this node has to say is told in it, too, then. */
     public void publishOld(boolean wanted) {
         owner.publishOld(wanted);
@@ -236,8 +230,7 @@ public final class FeedService implements AutoCloseable {
                 follower.repairs(),
                 follower.snapshots(),
                 follower.badFrames(),
-                entry.version,
-                follower.state()));
+                entry.version));
     }
 
     /** Whether everything that the followed nodes are known to have said is in the index. */
@@ -330,7 +323,7 @@ public final class FeedService implements AutoCloseable {
 
     private void beat() {
         if (announces) {
-            owner.heartbeat(state.get());
+            owner.heartbeat();
         }
         for (Following entry : following.values()) {
             entry.follower.tick();

@@ -11,14 +11,6 @@ package io.mooncake.ignite.feed;
  * @param snapshots snapshots begun
  * @param badFrames frames dropped as malformed
  * @param version of the feed that is spoken with it
- * @param state how it is, by its last heartbeat; unknown where it speaks version 1
  */
 public record FollowedOwner(
-        boolean current,
-        long silentNanos,
-        boolean silent,
-        long repairs,
-        long snapshots,
-        long badFrames,
-        int version,
-        OwnerState state) {}
+        boolean current, long silentNanos, boolean silent, long repairs, long snapshots, long badFrames, int version) {}

@@ -102,10 +102,10 @@ public final class OwnerFeed {
         }
     }
 
-    /** Publishes where each stream stands and how the owner is, so that followers see losses and life. */
-    public void heartbeat(OwnerState state) {
+    /** Publishes where each stream stands, so that followers see losses and life. */
+    public void heartbeat() {
         for (OwnerStream stream : streams.values()) {
-            publish(stream.heartbeat(state));
+            publish(stream.heartbeat());
         }
     }
 

@@ -18,7 +18,6 @@ public final class OwnerFollower implements AutoCloseable {
     private final FeedChecks checks;
     private final Map<String, PoolFollower> pools = new TreeMap<>();
     private final AtomicLong badFrames = new AtomicLong();
-    private volatile OwnerState state = OwnerState.UNKNOWN;
 
     /**
      * @param incarnation the life that is followed; frames of others are counted and dropped
@@ -63,10 +62,6 @@ public final class OwnerFollower implements AutoCloseable {
             FeedFrame frame = FeedFrame.decode(bytes);
             PoolFollower pool = pools.get(frame.pool());
             if (pool != null && (frame.incarnation().equals(incarnation) || !checks.checksIncarnation())) {
-                OwnerState told = frame.state();
-                if (told != null) {
-                    state = told;
-                }
                 pool.onFrame(frame);
                 return;
             }
@@ -87,11 +82,6 @@ public final class OwnerFollower implements AutoCloseable {
                 .mapToLong(PoolFollower::silentNanos)
                 .min()
                 .orElse(0);
-    }
-
-    /** How the owner is, by the last of its heartbeats. */
-    public OwnerState state() {
-        return state;
     }
 
     /** Whether everything the owner is known to have said is applied. */

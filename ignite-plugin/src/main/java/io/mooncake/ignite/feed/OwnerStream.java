@@ -7,7 +7,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What happened to the blocks of one pool in one life of their owner.
@@ -57,25 +56,25 @@ final class OwnerStream {
     }
 
     private FeedFrame events(RecordRing.Run run) {
-        return new FeedFrame(FrameKind.EVENTS, incarnation, pool, run.first(), 0, run.count(), run.records(), null);
+        return new FeedFrame(FrameKind.EVENTS, incarnation, pool, run.first(), 0, run.count(), run.records());
     }
 
     /** Tells where the stream stands. Events that wait are not told about before their own frame went out. */
-    synchronized FeedFrame heartbeat(OwnerState state) {
-        return empty(FrameKind.EVENTS, ring.taken(), state);
+    synchronized FeedFrame heartbeat() {
+        return empty(FrameKind.EVENTS, ring.taken());
     }
 
-    private FeedFrame empty(FrameKind kind, long first, @Nullable OwnerState state) {
-        return new FeedFrame(kind, incarnation, pool, first, 0, 0, FeedFrame.NO_RECORDS, state);
+    private FeedFrame empty(FrameKind kind, long first) {
+        return new FeedFrame(kind, incarnation, pool, first, 0, 0, FeedFrame.NO_RECORDS);
     }
 
     /** Events {@code from .. to - 1}, as many as fit; a heartbeat when there are none; too old when the ring has moved on. */
     synchronized FeedFrame repair(long from, long to) {
         if (from < ring.oldest() || from > ring.next()) {
-            return empty(FrameKind.TOO_OLD, ring.next(), null);
+            return empty(FrameKind.TOO_OLD, ring.next());
         }
         if (from == ring.next() || to <= from) {
-            return empty(FrameKind.EVENTS, ring.next(), null);
+            return empty(FrameKind.EVENTS, ring.next());
         }
         return events(ring.copy(from, to, MAX_ANSWER_BYTES));
     }
@@ -90,8 +89,7 @@ final class OwnerStream {
         Page page = new Page();
         long nextCursor = held.read(cursor, page);
         ByteBuffer records = FeedFrame.records(page.events);
-        return new FeedFrame(
-                FrameKind.SNAPSHOT, incarnation, pool, first, nextCursor, page.events.size(), records, null);
+        return new FeedFrame(FrameKind.SNAPSHOT, incarnation, pool, first, nextCursor, page.events.size(), records);
     }
 
     private static final class Page implements HeldBlocks.Page {

@@ -3,8 +3,10 @@ package io.mooncake.ignite.internal;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.ignite.DrainResult;
+import io.mooncake.ignite.place.StoreReport;
 import io.mooncake.memory.BlockKey;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +15,9 @@ import org.jspecify.annotations.Nullable;
 public interface Placement extends NodeComponent {
     /** Whether {@code node} is to leave, as far as this node knows: it wants no requests and takes no copies. */
     boolean draining(UUID node);
+
+    /** What {@code node} said last of itself; empty where nothing was heard of it yet, and for observers. */
+    Optional<StoreReport> report(UUID node);
 
     /**
      * Copies blocks of this node to one other, or what that does not take to the next.

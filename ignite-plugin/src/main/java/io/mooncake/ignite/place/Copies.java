@@ -134,7 +134,7 @@ final class Copies {
             if (reports.takes(member, pool) && !tried.contains(member.nodeId())) {
                 StoreReport report = reports.of(member.nodeId())
                         // Nothing heard of it yet: it has just come, or its report was lost.
-                        .orElse(new StoreReport(member.nodeId(), false, 0, 0, 0));
+                        .orElse(new StoreReport(member.nodeId(), false, false, 0, 0, 0));
                 boolean otherHost = holders.stream()
                         .noneMatch(holder -> holder.to(member.locality()) == Locality.Closeness.SAME_HOST);
                 candidates.add(

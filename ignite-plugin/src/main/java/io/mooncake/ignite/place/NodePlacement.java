@@ -11,6 +11,7 @@ import io.mooncake.memory.BlockKey;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import org.apache.ignite.configuration.IgniteConfiguration;
@@ -121,6 +122,19 @@ public final class NodePlacement implements Placement {
     public boolean draining(UUID node) {
         Parts running = parts;
         return running != null && running.reports.draining(node);
+    }
+
+    @Override
+    public Optional<StoreReport> report(UUID node) {
+        Parts running = parts;
+        if (running == null) {
+            return Optional.empty();
+        }
+        return running.services
+                .members()
+                .find(node)
+                .filter(member -> member.role() != Role.OBSERVER)
+                .flatMap(member -> running.reports.of(node));
     }
 
     @Override

@@ -11,7 +11,7 @@ import java.util.UUID;
  * <pre>
  *   0  u8   version = 1
  *   1  16   node
- *  17  u8   flags: 1 draining
+ *  17  u8   flags: 1 draining, 2 fenced
  *  18  f64  free share
  *  26  i64  age in milliseconds
  *  34  u8   copies of each block that it keeps
@@ -23,6 +23,8 @@ import java.util.UUID;
 final class StoreReportDescriptor {
     private static final int VERSION = 1;
     private static final int BYTES = 35;
+    private static final int DRAINING = 1;
+    private static final int FENCED = 2;
 
     private StoreReportDescriptor() {}
 
@@ -31,7 +33,7 @@ final class StoreReportDescriptor {
                 .put((byte) VERSION)
                 .putLong(report.node().getMostSignificantBits())
                 .putLong(report.node().getLeastSignificantBits())
-                .put((byte) (report.draining() ? 1 : 0))
+                .put((byte) ((report.draining() ? DRAINING : 0) | (report.fenced() ? FENCED : 0)))
                 .putDouble(report.freeShare())
                 .putLong(report.ageMillis())
                 .put((byte) report.replicas())
@@ -45,13 +47,14 @@ final class StoreReportDescriptor {
         }
         ByteBuffer in = ByteBuffer.wrap(bytes, 1, BYTES - 1);
         UUID node = new UUID(in.getLong(), in.getLong());
-        boolean draining = (in.get() & 1) != 0;
+        int flags = in.get();
         double free = in.getDouble();
         long age = in.getLong();
         if (!(free >= 0 && free <= 1) || age < 0) {
             throw corrupt("free share " + free + ", age " + age, "0..1, and 0 or more");
         }
-        return new StoreReport(node, draining, free, age, Byte.toUnsignedInt(in.get()));
+        return new StoreReport(
+                node, (flags & DRAINING) != 0, (flags & FENCED) != 0, free, age, Byte.toUnsignedInt(in.get()));
     }
 
     private static MooncakeException corrupt(String value, String expected) {

@@ -74,7 +74,12 @@ final class StoreReports implements AutoCloseable {
         long age = TimeUnit.NANOSECONDS.toMillis(services.nanoClock().getAsLong() - startedAt);
         int replicas = services.settings().replicas();
         return new StoreReport(
-                services.localNodeId(), draining, Math.max(0, free), Math.max(0, age), replicas > 1 ? replicas : 0);
+                services.localNodeId(),
+                draining,
+                false,
+                Math.max(0, free),
+                Math.max(0, age),
+                replicas > 1 ? replicas : 0);
     }
 
     /** Whether this node is to leave. */
@@ -99,9 +104,10 @@ final class StoreReports implements AutoCloseable {
         return report != null && report.draining();
     }
 
-    /** What {@code node} said last; empty when nothing was heard yet. */
+    /** What {@code node} said last, or this one says now; empty when nothing was heard yet. */
     Optional<StoreReport> of(UUID node) {
-        return Optional.ofNullable(reports.get(node));
+        boolean local = node.equals(services.localNodeId());
+        return local ? Optional.of(own()) : Optional.ofNullable(reports.get(node));
     }
 
     /** Whether {@code member} takes copies for {@code pool}, as far as is known. */

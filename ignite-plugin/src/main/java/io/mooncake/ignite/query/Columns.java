@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToIntFunction;
 import java.util.function.ToLongFunction;
@@ -44,6 +45,10 @@ final class Columns<R> implements SystemViewRowAttributeWalker<R> {
 
     Columns<R> decimal(String name, ToDoubleFunction<R> value) {
         return add(name, double.class, (i, row, visitor) -> visitor.acceptDouble(i, name, value.applyAsDouble(row)));
+    }
+
+    Columns<R> flag(String name, Predicate<R> value) {
+        return add(name, boolean.class, (i, row, visitor) -> visitor.acceptBoolean(i, name, value.test(row)));
     }
 
     private Columns<R> add(String name, Class<?> type, Value<R> value) {

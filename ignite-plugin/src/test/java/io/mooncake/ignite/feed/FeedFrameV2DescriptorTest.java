@@ -28,24 +28,16 @@ class FeedFrameV2DescriptorTest {
             BlockEvent.placed(new BlockKey(-1, -2, -3, -4), BlockPlace.BOTH),
             BlockEvent.removed(new BlockKey(1, 2, 3, 4), RemovalCode.LOST));
     private static final String KEY_1 = "0000000000000001000000000000000200000000000000030000000000000004";
-    private static final String GOLDEN_FRAME = "4d4b4632" + "02" + "01" + "07" + "03"
+    private static final String GOLDEN_FRAME = "4d4b4632" + "02" + "01" + "07" + "00"
             + "0102030405060708090a0b0c0d0e0f10"
             + "0000000000000029" + "0000000000000000" + "00000004" + "736d6f6c6c6d32"
-            + "00000000000003e8" + "0000000000000190" + "0000000000000007" + "000000000000ea60"
             + "01" + KEY_1 + "09" + "0000000000000005000000000000000600000000000000070000000000000008"
             + "02" + "0a" + "ac02"
             + "15" + "0000000000000009000000000000000a000000000000000b000000000000000c" + "01" + "ffffffff0f"
             + "0b" + "fffffffffffffffffffffffffffffffefffffffffffffffdfffffffffffffffc"
             + "62" + KEY_1;
-    private static final FeedFrame FRAME = new FeedFrame(
-            FrameKind.EVENTS,
-            INCARNATION,
-            "smollm2",
-            41,
-            0,
-            4,
-            FeedFrame.records(EVENTS),
-            new OwnerState(true, false, 1000, 400, 7, 60_000));
+    private static final FeedFrame FRAME =
+            new FeedFrame(FrameKind.EVENTS, INCARNATION, "smollm2", 41, 0, 4, FeedFrame.records(EVENTS));
     private static final String GOLDEN_QUERY = "4d4b5132" + "02" + "01" + "0001" + "0102030405060708090a0b0c0d0e0f10"
             + "0000000000000003" + "000000000000012c" + "70";
 
@@ -87,8 +79,7 @@ class FeedFrameV2DescriptorTest {
                         EVENTS.get(0),
                         EVENTS.get(2),
                         EVENTS.get(3),
-                        BlockEvent.stored(filling, filling, 0, new int[0], BlockPlace.FILLING))),
-                OwnerState.UNKNOWN);
+                        BlockEvent.stored(filling, filling, 0, new int[0], BlockPlace.FILLING))));
         FeedFrame old = FeedFrame.decode(frame.encode(1));
         assertThat(old.first()).isEqualTo(1);
         assertThat(old.events())

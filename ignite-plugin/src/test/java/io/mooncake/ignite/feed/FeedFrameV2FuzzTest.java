@@ -31,14 +31,7 @@ public final class FeedFrameV2FuzzTest {
             // same.
             List<BlockEvent> events = frame.events();
             FeedFrame again = new FeedFrame(
-                    frame.kind(),
-                    frame.incarnation(),
-                    "p",
-                    frame.first(),
-                    0,
-                    frame.count(),
-                    FeedFrame.records(events),
-                    null);
+                    frame.kind(), frame.incarnation(), "p", frame.first(), 0, frame.count(), FeedFrame.records(events));
             assertThat(FeedFrame.decode(again.encode(2)).events()).isEqualTo(events);
             assertThat(FeedFrame.decode(again.encode(1)).count()).isEqualTo(frame.count());
         } catch (MooncakeException e) {

@@ -155,7 +155,7 @@ class FeedPropertyTest {
                 switch (random.nextInt(8)) {
                     case 0, 1, 2 -> change();
                     case 3 -> owner.flush();
-                    case 4 -> owner.heartbeat(OwnerState.UNKNOWN);
+                    case 4 -> owner.heartbeat();
                     case 5 -> deliver(loss);
                     case 6 -> reply();
                     default -> {
@@ -188,7 +188,7 @@ class FeedPropertyTest {
         private void settle() {
             for (int round = 0; round < 60; round++) {
                 owner.flush();
-                owner.heartbeat(OwnerState.UNKNOWN);
+                owner.heartbeat();
                 deliver(0);
                 while (!replies.isEmpty()) {
                     reply();

@@ -188,7 +188,6 @@ class FeedServiceTest {
                 FeedService current = service(new UUID(4, 4), List.of(), false)) {
             owner.start();
             owner.publishOld(true);
-            owner.tellState(() -> new OwnerState(true, false, 10, 5, 3, 7));
             owner.poolListener("tiny").onStored(block(1), HeldIn.DRAM);
             old.follow(seenByOld, OWNER, 1, Map.of("tiny", index.sink(seenByOld)));
             current.follow(seenByNew, OWNER, 2, Map.of("tiny", index.sink(seenByNew)));
@@ -202,10 +201,6 @@ class FeedServiceTest {
                     .equals(List.of(new PoolIndex.Run(seenByOld, 1, 0), new PoolIndex.Run(seenByNew, 1, 1))));
             owner.poolListener("tiny").onRemoved(block(1).key(), 1, RemovalCause.EVICTED);
             TestGrid.await("both removed it", () -> index.holderCount(block(1).key()) == 0);
-            TestGrid.await(
-                    "state by heartbeat",
-                    () -> current.followed(seenByNew).orElseThrow().state().draining());
-            assertThat(old.followed(seenByOld).orElseThrow().state()).isEqualTo(OwnerState.UNKNOWN);
             assertThat(old.badFrames() + current.badFrames()).isZero();
         }
     }

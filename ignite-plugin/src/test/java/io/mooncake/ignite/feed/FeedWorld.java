@@ -205,7 +205,7 @@ final class FeedWorld {
         private void beat() {
             if (alive) {
                 feed.flush();
-                feed.heartbeat(OwnerState.UNKNOWN);
+                feed.heartbeat();
                 loop.after(Duration.ofMillis(500), this::beat);
             }
         }

@@ -138,7 +138,7 @@ class PoolFeedTest {
         assertThat(changer.isAlive()).isFalse();
         TestGrid.await("indexes equal the pool", () -> {
             owner.flush();
-            owner.heartbeat(OwnerState.UNKNOWN);
+            owner.heartbeat();
             followers.forEach(OwnerFollower::tick);
             Map<BlockKey, HeldIn> held = new HashMap<>();
             for (int at = 0; at != LocalKvPool.WALK_END; ) {

@@ -76,10 +76,10 @@ class PlaceFrameDescriptorTest {
 
     @Test
     void report_roundTripAndRefusals() {
-        StoreReport report = new StoreReport(new UUID(3, 4), true, 0.25, 17, 2);
+        StoreReport report = new StoreReport(new UUID(3, 4), true, true, 0.25, 17, 2);
         byte[] bytes = StoreReportDescriptor.encode(report);
         assertThat(HexFormat.of().formatHex(bytes))
-                .isEqualTo("01" + "0000000000000003" + "0000000000000004" + "01" + "3fd0000000000000"
+                .isEqualTo("01" + "0000000000000003" + "0000000000000004" + "03" + "3fd0000000000000"
                         + "0000000000000011" + "02");
         assertThat(StoreReportDescriptor.decode(Arrays.copyOf(bytes, 40))).isEqualTo(report);
         assertThatThrownBy(() -> StoreReportDescriptor.decode(Arrays.copyOf(bytes, 34)))

@@ -158,6 +158,10 @@ class NodeQueriesTest {
                         firstPort,
                         "SELECT ROLE, POOLS, STATE, BAD_FRAMES FROM SYS.MOONCAKE_PEERS WHERE NODE_ID = '" + own + "'"))
                 .containsExactly(List.of("STORE", POOL, "LOCAL", 0L));
+        TestGrid.await("its report came", () -> jdbc(
+                        firstPort,
+                        "SELECT DRAINING, FENCED FROM SYS.MOONCAKE_PEERS WHERE FREE > 0 AND NODE_ID = '" + other + "'")
+                .equals(List.of(List.of(false, false))));
         // The node without the plugin is none of them.
         assertThat(jdbc(firstPort, "SELECT NODE_ID, CONSISTENT_ID, ENDPOINT, SILENT_MS FROM SYS.MOONCAKE_PEERS"))
                 .hasSizeGreaterThanOrEqualTo(2)
