@@ -34,7 +34,7 @@ public interface Mooncake extends IgnitePlugin {
     /** What this node does for the pool. */
     Role role();
 
-    /** The pool called {@code name} on this node. @throws io.mooncake.base.MooncakeException NOT_FOUND naming the pools there are */
+    /** The pool called {@code name}, or {@code name@digest}, on this node. @throws io.mooncake.base.MooncakeException NOT_FOUND naming the pools there are */
     KvPool pool(String name);
 
     /**

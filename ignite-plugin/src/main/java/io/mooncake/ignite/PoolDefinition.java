@@ -8,7 +8,7 @@ import io.mooncake.memory.KvIdentity;
  * A pool that a node holds.
  *
  * @param name 1..64 characters of letters, digits, '.', '_' and '-'
- * @param identity what its blocks mean; nodes that name one pool differently cannot be in one cluster
+ * @param identity what its blocks mean; under one name other weights are another pool, and another layout is refused when a node joins
  * @param vocabulary token ids are 0..vocabulary-1
  */
 public record PoolDefinition(String name, KvIdentity identity, int vocabulary) {

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * What the conductor needs to know of a request. Immutable; each method returns a changed copy.
  *
- * @param pool name of the pool
+ * @param pool name of the pool, or {@code name@digest} for one of several that nodes have under one name with other weights
  * @param tokens the prompt's token ids, never changed afterwards
  * @param session conversation it belongs to, or null
  * @param node node that must run it, or null to let the conductor choose
@@ -40,6 +40,11 @@ public record Route(
     /** A route for {@code tokens} of {@code pool}, ten minutes at most. */
     public static Route of(String pool, int[] tokens) {
         return new Route(pool, tokens, null, null, Duration.ofMinutes(10));
+    }
+
+    /** The same for the pool {@code name}. */
+    public Route pool(String name) {
+        return new Route(name, tokens, session, node, timeout);
     }
 
     /** The same, as part of conversation {@code id}. */

@@ -68,8 +68,8 @@ public final class ClusterBlocks implements KvBlocks {
         // A node that does not announce its blocks lends none, so nobody could copy them.
         long stores = services.settings().role() == Role.STORE
                 ? services.members().all().stream()
-                        .filter(member ->
-                                member.role() == Role.STORE && member.pools().containsKey(local.name()))
+                        .filter(member -> member.role() == Role.STORE
+                                && services.members().poolNames().has(member, local.name()))
                         .count()
                 : 1;
         if (options.replicas() < 1 || options.replicas() > Math.max(1, stores)) {
@@ -180,7 +180,7 @@ public final class ClusterBlocks implements KvBlocks {
         for (Member member : services.members().all()) {
             if (!member.local()
                     && member.role() != Role.OBSERVER
-                    && member.pools().containsKey(local.name())) {
+                    && services.members().poolNames().has(member, local.name())) {
                 answers.put(member.nodeId(), BlockActs.there(services, member, asked, deadline));
             }
         }

@@ -14,6 +14,7 @@ import io.mooncake.ignite.Route;
 import io.mooncake.ignite.RouteDecision;
 import io.mooncake.ignite.RoutedJob;
 import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.internal.PoolNames;
 import io.mooncake.ignite.internal.RequestRouter;
 import java.util.Map;
 import java.util.UUID;
@@ -44,7 +45,21 @@ public final class ClusterRouter implements RequestRouter {
             Matches matches,
             Explainer explainer,
             JobRunner runner,
-            LoadExchange exchange) {}
+            LoadExchange exchange) {
+        private PoolNames names() {
+            return services.members().poolNames();
+        }
+
+        /** With the name that this node gives the pool. */
+        Route called(Route route) {
+            return route.pool(names().called(route.pool()));
+        }
+
+        /** With the name that the nodes give it which have it. */
+        Route plain(Route route) {
+            return route.pool(names().plain(route.pool()));
+        }
+    }
 
     @Override
     public void start(NodeServices services) {
@@ -83,8 +98,9 @@ public final class ClusterRouter implements RequestRouter {
     }
 
     @Override
-    public RouteDecision decide(Route route) {
+    public RouteDecision decide(Route asked) {
         Parts on = parts();
+        Route route = on.called(asked);
         Map<UUID, Integer> matches = on.matches.byNode(route.pool(), route.tokens());
         requireCandidate(route, matches);
         TtftEstimate estimate =
@@ -93,10 +109,11 @@ public final class ClusterRouter implements RequestRouter {
     }
 
     @Override
-    public <R> CompletionStage<R> submit(Route route, RoutedJob<R> job) {
+    public <R> CompletionStage<R> submit(Route asked, RoutedJob<R> job) {
         CompletableFuture<R> result = new CompletableFuture<>();
         try {
             Parts on = parts();
+            Route route = on.called(asked);
             Map<UUID, Integer> matches = on.matches.byNode(route.pool(), route.tokens());
             requireCandidate(route, matches);
             PrefillRequest request = on.matches.request(route.pool(), route.tokens().length);
@@ -117,7 +134,7 @@ public final class ClusterRouter implements RequestRouter {
             byte[] request = on.services
                     .adapter()
                     .marshal(new RoutedRequest(
-                            on.router, route, decision(route, estimate), estimate.computeTokens(), job));
+                            on.router, on.plain(route), decision(route, estimate), estimate.computeTokens(), job));
             IgniteFuture<byte[]> sent = ignite.compute(ignite.cluster().forNodeId(node))
                     .withNoFailover()
                     .withTimeout(Math.max(1, route.timeout().toMillis()))
@@ -169,7 +186,7 @@ public final class ClusterRouter implements RequestRouter {
     @Override
     public Explanation explain(String pool, int[] tokens) {
         Parts on = parts();
-        return on.explainer.explain(pool, tokens);
+        return on.explainer.explain(on.names().called(pool), tokens);
     }
 
     private static void requireCandidate(Route route, Map<UUID, Integer> matches) {

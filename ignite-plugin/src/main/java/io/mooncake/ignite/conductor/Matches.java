@@ -17,7 +17,6 @@ import io.mooncake.memory.Tenant;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeSet;
 import java.util.UUID;
 
 /** What each node that may run a request holds of its prompt, from the index and this node's own pools. Never touches a cache of Ignite. */
@@ -36,8 +35,8 @@ final class Matches {
     Map<UUID, Integer> byNode(String pool, int[] tokens) {
         requireTokens(tokens);
         List<Member> candidates = services.members().all().stream()
-                .filter(member ->
-                        member.role() != Role.OBSERVER && member.pools().containsKey(pool))
+                .filter(member -> member.role() != Role.OBSERVER
+                        && services.members().poolNames().has(member, pool))
                 .toList();
         // Who is to leave answers only where nobody stays. Asked once: it may change meanwhile.
         List<Member> staying =
@@ -97,11 +96,10 @@ final class Matches {
     }
 
     private MooncakeException noSuchPool(String pool) {
-        TreeSet<String> known = new TreeSet<>();
-        services.members().all().forEach(member -> known.addAll(member.pools().keySet()));
         return new MooncakeException(
                 MooncakeException.Code.NOT_FOUND,
-                "pool: " + pool + " (expected: a pool of a living node, one of " + known + ")");
+                "pool: " + pool + " (expected: a pool of a living node, one of "
+                        + services.members().poolNames().all() + ")");
     }
 
     private static void requireTokens(int[] tokens) {

@@ -5,16 +5,25 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.KvDataType;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.ReuseMode;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * A pool's identity as text, as it travels in node attributes: one {@code name=value} a line in a fixed order, backslash and line feed
  * escaped. Equal identities give equal texts, and a reader of a later version can show fields that it does not know.
  */
 public final class IdentityText {
+    private static final int DIGEST_DIGITS = 12;
+    /** What changes with new weights of the same model. */
+    private static final Set<String> WEIGHTS = Set.of("modelDigest", "tokenizerDigest", "adapterDigest");
+
     private IdentityText() {}
 
     /** The canonical text. */
@@ -53,6 +62,23 @@ public final class IdentityText {
             throw new MooncakeException(
                     MooncakeException.Code.INVALID_ARGUMENT, "pool identity: " + e.getMessage() + " in " + text, e);
         }
+    }
+
+    /** The first {@value #DIGEST_DIGITS} hexadecimal digits of the SHA-256 of a canonical text. */
+    public static String digest(String identity) {
+        try {
+            byte[] sha = MessageDigest.getInstance("SHA-256").digest(identity.getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(sha).substring(0, DIGEST_DIGITS);
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
+        }
+    }
+
+    /** The {@link #differences} that pools of one name must not have: all but those of the weights and what belongs to them. */
+    public static List<String> mistakes(String left, String right) {
+        return differences(left, right).stream()
+                .filter(difference -> !WEIGHTS.contains(difference.substring(0, difference.indexOf(' '))))
+                .toList();
     }
 
     /** What differs, one {@code name: left here, right there} each; empty when nothing does. */

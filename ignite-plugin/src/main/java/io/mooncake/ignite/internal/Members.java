@@ -2,6 +2,7 @@
 package io.mooncake.ignite.internal;
 
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 
@@ -16,6 +17,11 @@ public interface Members {
 
     /** The member of that Ignite node id. */
     Optional<Member> find(UUID nodeId);
+
+    /** Which pool a name means on this node. */
+    default PoolNames poolNames() {
+        return PoolNames.of(Map.of(), all().stream().map(Member::pools).toList());
+    }
 
     /** Whether the engine of that life belongs to a member. */
     default boolean hasEngine(UUID incarnation) {

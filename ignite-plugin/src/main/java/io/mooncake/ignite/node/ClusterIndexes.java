@@ -10,6 +10,7 @@ import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.ignite.index.PoolIndex.Run;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
+import io.mooncake.ignite.internal.PoolNames;
 import io.mooncake.ignite.pool.Holders;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvIdentity;
@@ -26,13 +27,14 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The indexes of all pools that any member names. Membership is asked at every look-up, so that a node which left is never returned, even
+ * The indexes of all pools that any member has, by {@linkplain PoolNames#id(String) id}. Membership is asked at every look-up, so that a node which left is never returned, even
  * before its entries are cleared.
  */
 final class ClusterIndexes implements ClusterIndex {
@@ -48,9 +50,21 @@ final class ClusterIndexes implements ClusterIndex {
         this.maxEntries = maxEntries;
     }
 
-    /** Makes the index of a pool, once. Members agree on the identity: another one is refused when they join. */
-    PoolIndex define(String pool, KvIdentity identity) {
-        return pools.computeIfAbsent(pool, name -> new PoolIndex(identity, maxEntries, () -> tellFull(name)));
+    /** Makes the index of a pool, once. */
+    PoolIndex define(String plain, KvIdentity identity) {
+        return define(plain, IdentityText.encode(identity));
+    }
+
+    private PoolIndex define(String plain, String identity) {
+        return pools.computeIfAbsent(
+                PoolNames.id(plain, identity),
+                id -> new PoolIndex(IdentityText.parse(identity), maxEntries, () -> tellFull(id)));
+    }
+
+    /** Drops the indexes of pools that nobody has any more, such as those of weights that were rolled out of the cluster. */
+    void forgetUnknown() {
+        PoolNames names = members.poolNames();
+        pools.keySet().removeIf(id -> !names.known(id));
     }
 
     private void tellFull(String pool) {
@@ -62,15 +76,15 @@ final class ClusterIndexes implements ClusterIndex {
 
     @Nullable
     PoolIndex find(String pool) {
-        return pools.get(pool);
+        return pools.get(members.poolNames().id(pool));
     }
 
-    /** Where the followers of {@code member} write, by pool. */
+    /** Where the followers of {@code member} write, by the name that it gives the pool. */
     Map<String, HolderSink> sinks(Member member) {
         Map<String, HolderSink> sinks = new HashMap<>();
         member.pools()
-                .forEach((pool, identity) -> sinks.put(
-                        pool, define(pool, IdentityText.parse(identity)).sink(member.nodeId())));
+                .forEach((pool, identity) ->
+                        sinks.put(pool, define(pool, identity).sink(member.nodeId())));
         return sinks;
     }
 
@@ -101,7 +115,7 @@ final class ClusterIndexes implements ClusterIndex {
 
     @Override
     public List<Holding> holders(String pool, Tenant tenant, int[] tokens) {
-        PoolIndex index = pools.get(pool);
+        PoolIndex index = find(pool);
         if (index == null) {
             return List.of();
         }
@@ -117,7 +131,7 @@ final class ClusterIndexes implements ClusterIndex {
     }
 
     private List<Run> living(String pool, List<BlockKey> keys, int from) {
-        PoolIndex index = pools.get(pool);
+        PoolIndex index = find(pool);
         return index == null ? List.of() : living(index.runs(keys, from)).toList();
     }
 
@@ -127,24 +141,25 @@ final class ClusterIndexes implements ClusterIndex {
 
     @Override
     public int holderCount(String pool, BlockKey key) {
-        PoolIndex index = pools.get(pool);
+        PoolIndex index = find(pool);
         return index == null ? 0 : index.holderCount(key);
     }
 
     @Override
     public Set<String> pools() {
-        return Set.copyOf(pools.keySet());
+        PoolNames names = members.poolNames();
+        return pools.keySet().stream().map(names::called).collect(Collectors.toUnmodifiableSet());
     }
 
     @Override
     public Iterator<HeldCopy> held(String pool) {
-        PoolIndex index = pools.get(pool);
+        PoolIndex index = find(pool);
         return index == null ? Collections.emptyIterator() : index.held();
     }
 
     @Override
     public Optional<MissReason> whyGone(String pool, BlockKey key) {
-        PoolIndex index = pools.get(pool);
+        PoolIndex index = find(pool);
         return index == null ? Optional.empty() : index.whyGone(key);
     }
 

@@ -47,6 +47,7 @@ final class FeedMembers implements Members.Listener {
     public void onLeft(Member member) {
         tellOldFollowers();
         feed.unfollow(member.nodeId());
+        indexes.forgetUnknown();
         if (!member.local()) {
             workers.execute(() -> endLife(member.address().incarnation()));
         }

@@ -65,6 +65,7 @@ final class JoinCheck {
                         + " (expected: property secret of MooncakePluginProvider, the same on every node)");
     }
 
+    /** Other weights under one name are another pool; another layout is a mistake. */
     private Optional<String> pools(ClusterNode node) {
         Map<String, String> theirs = NodeAttributes.pools(node);
         for (var pool : settings.pools()) {
@@ -73,11 +74,11 @@ final class JoinCheck {
                 continue;
             }
             // Left is the node in the message's order: the joining node's value comes first.
-            List<String> differences = IdentityText.differences(identity, IdentityText.encode(pool.identity()));
+            List<String> differences = IdentityText.mistakes(identity, IdentityText.encode(pool.identity()));
             if (!differences.isEmpty()) {
                 return Optional.of("Mooncake pool " + pool.name() + ": " + String.join(", ", differences) + " (node "
                         + node.id() + " against node " + localId
-                        + "; expected: one identity a pool name, or another name)");
+                        + "; expected: one layout a pool name, or another name)");
             }
         }
         return Optional.empty();

@@ -5,6 +5,8 @@ import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
+import io.mooncake.ignite.internal.PoolNames;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -27,11 +29,16 @@ final class MemberTracker implements Members {
 
     private final IgniteAdapter adapter;
     private final List<Listener> listeners = new CopyOnWriteArrayList<>();
+    private final Map<String, String> own;
+    private volatile PoolNames names;
     private volatile Map<UUID, Member> byId = Map.of();
     private volatile List<Member> sorted = List.of();
 
-    MemberTracker(IgniteAdapter adapter) {
+    /** @param own this node's pools: name to canonical identity text */
+    MemberTracker(IgniteAdapter adapter, Map<String, String> own) {
         this.adapter = adapter;
+        this.own = Map.copyOf(own);
+        this.names = PoolNames.of(own, List.of());
     }
 
     @Override
@@ -45,6 +52,11 @@ final class MemberTracker implements Members {
     }
 
     @Override
+    public PoolNames poolNames() {
+        return names;
+    }
+
+    @Override
     public void addListener(Listener listener) {
         listeners.add(listener);
     }
@@ -54,13 +66,20 @@ final class MemberTracker implements Members {
         Map<UUID, Member> before = byId;
         Map<UUID, Member> now = new TreeMap<>();
         UUID localId = adapter.localNodeId();
-        for (ClusterNode node : adapter.aliveNodes()) {
+        List<Map<String, String>> pools = new ArrayList<>();
+        List<ClusterNode> nodes = new ArrayList<>(adapter.aliveNodes());
+        nodes.sort(Comparator.comparingLong(ClusterNode::order));
+        for (ClusterNode node : nodes) {
             try {
-                NodeAttributes.member(node, localId).ifPresent(member -> now.put(member.nodeId(), member));
+                NodeAttributes.member(node, localId).ifPresent(member -> {
+                    now.put(member.nodeId(), member);
+                    pools.add(member.pools());
+                });
             } catch (MooncakeException e) {
                 LOG.warn("Node {} is not used: {}", node.id(), e.getMessage());
             }
         }
+        names = PoolNames.of(own, pools);
         byId = Map.copyOf(now);
         sorted = now.values().stream()
                 .sorted(Comparator.comparing(Member::nodeId))

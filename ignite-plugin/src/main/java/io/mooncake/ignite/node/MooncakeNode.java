@@ -66,7 +66,8 @@ final class MooncakeNode implements Mooncake {
     }
 
     private ClusterKvPool inCluster(String name) {
-        ClusterKvPool pool = runtime.clusterPools().get(name);
+        ClusterKvPool pool =
+                runtime.clusterPools().get(runtime.members().poolNames().called(name));
         if (pool == null) {
             throw new MooncakeException(
                     MooncakeException.Code.NOT_FOUND,

@@ -54,15 +54,11 @@ public final class NodeAttributes {
 
     /** All attributes of a node. */
     static Map<String, Object> of(MooncakeSettings settings, PeerAddress address, boolean client) {
-        HashMap<String, String> pools = new HashMap<>();
-        for (PoolDefinition pool : settings.pools()) {
-            pools.put(pool.name(), IdentityText.encode(pool.identity()));
-        }
         Map<String, Object> attributes = new HashMap<>();
         attributes.put(ENDPOINT, address.encode());
         attributes.put(ROLE, settings.role().name());
         attributes.put(PROTOCOL, PROTOCOL_MIN + ".." + newestProtocol());
-        attributes.put(POOLS, pools);
+        attributes.put(POOLS, pools(settings));
         attributes.put(PROOF, proof(settings.secret(), address.encode()));
         if (settings.role() != Role.OBSERVER && !client) {
             attributes.put(SERVICE, "true");
@@ -131,6 +127,15 @@ public final class NodeAttributes {
     private static String place(@Nullable Object value) {
         String text = value instanceof String found ? found : "";
         return text.length() <= Locality.MAX_CHARACTERS ? text : text.substring(0, Locality.MAX_CHARACTERS);
+    }
+
+    /** This node's own pools, as others see them. */
+    static HashMap<String, String> pools(MooncakeSettings settings) {
+        HashMap<String, String> pools = new HashMap<>();
+        for (PoolDefinition pool : settings.pools()) {
+            pools.put(pool.name(), IdentityText.encode(pool.identity()));
+        }
+        return pools;
     }
 
     /** The pools of {@code node}, empty when it names none. */

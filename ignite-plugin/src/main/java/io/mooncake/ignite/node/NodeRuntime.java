@@ -77,7 +77,7 @@ public final class NodeRuntime implements NodeServices {
         this.settings = settings;
         this.components = List.copyOf(components);
         this.adapter = new IgniteAdapter(ignite);
-        this.members = new MemberTracker(adapter);
+        this.members = new MemberTracker(adapter, NodeAttributes.pools(settings));
         this.indexes = new ClusterIndexes(members, settings.indexEntries());
         this.threads = new NodeThreads(nodeName(config));
         this.pools = new NodePools(settings, ownName(), indexes, nanoClock());

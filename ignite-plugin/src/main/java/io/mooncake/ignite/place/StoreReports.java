@@ -114,7 +114,7 @@ final class StoreReports implements AutoCloseable {
     boolean takes(Member member, String pool) {
         return !member.local()
                 && member.role() == Role.STORE
-                && member.pools().containsKey(pool)
+                && services.members().poolNames().has(member, pool)
                 && !draining(member.nodeId());
     }
 

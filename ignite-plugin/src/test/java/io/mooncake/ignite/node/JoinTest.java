@@ -10,10 +10,15 @@ import io.mooncake.ignite.MooncakePluginProvider;
 import io.mooncake.ignite.TestGrid;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.configuration.IgniteConfiguration;
+import org.apache.ignite.events.EventType;
+import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Who may join, who may not, and what the refused one is told. */
@@ -76,7 +81,7 @@ class JoinTest {
                     "b",
                     other,
                     "Mooncake pool tiny: blockTokens 32 against 16 (node ",
-                    "expected: one identity a pool name");
+                    "expected: one layout a pool name");
         }
     }
 
@@ -87,6 +92,52 @@ class JoinTest {
             MooncakePluginProvider other = grid.provider()
                     .setPools(List.of(TestGrid.pool("tiny").setLayers(3).setKvHeads(1)));
             assertRefused(grid, "b", other, "Mooncake pool tiny: layers 3 against 2, kvHeads 1 against 2 (node ");
+        }
+    }
+
+    @Test
+    void join_sameNameOtherLayout_isRefusedWithinTwoSecondsOfTheRequest() throws InterruptedException {
+        long least = Long.MAX_VALUE;
+        try (TestGrid grid = new TestGrid()) {
+            Ignite first = grid.start("a", config -> {
+                config.setPluginProviders(grid.provider());
+                config.setIncludeEventTypes(EventType.EVT_NODE_VALIDATION_FAILED);
+            });
+            BlockingQueue<Long> refusals = new LinkedBlockingQueue<>();
+            first.events().localListen(event -> refusals.add(System.nanoTime()), EventType.EVT_NODE_VALIDATION_FAILED);
+            // A machine that is busy with other things makes some of them late.
+            for (int attempt = 0; attempt < 5 && least > TimeUnit.SECONDS.toNanos(2); attempt++) {
+                refusals.clear();
+                IgniteConfiguration config = grid.configuration("b" + attempt)
+                        .setPluginProviders(grid.provider()
+                                .setPools(List.of(
+                                        TestGrid.pool("tiny").setModel("new").setBlockTokens(32))));
+                TimedDiscovery discovery = new TimedDiscovery();
+                TcpDiscoverySpi usual = (TcpDiscoverySpi) config.getDiscoverySpi();
+                discovery
+                        .setIpFinder(usual.getIpFinder())
+                        .setLocalPort(grid.ports())
+                        .setLocalPortRange(14);
+                discovery.setNetworkTimeout(1_000);
+                config.setDiscoverySpi(discovery);
+                assertThat(root(catchThrowable(() -> Ignition.start(config))))
+                        .hasMessageContaining("Mooncake pool tiny: blockTokens 32 against 16 (node ");
+                Long refusedAt = refusals.poll(60, TimeUnit.SECONDS);
+                assertThat(refusedAt).as("the coordinator refused it").isNotNull();
+                least = Math.min(least, refusedAt - discovery.requestedAt);
+            }
+        }
+        assertThat(least).isBetween(0L, TimeUnit.SECONDS.toNanos(2));
+    }
+
+    /** Notes when it begins to ask for its node to be let in. */
+    private static final class TimedDiscovery extends TcpDiscoverySpi {
+        private volatile long requestedAt;
+
+        @Override
+        public void spiStart(@Nullable String name) {
+            requestedAt = System.nanoTime();
+            super.spiStart(name);
         }
     }
 
