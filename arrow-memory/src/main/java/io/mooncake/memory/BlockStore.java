@@ -16,6 +16,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.apache.arrow.memory.util.MemoryUtil;
@@ -413,7 +414,7 @@ final class BlockStore {
      * already is leased under the lock: it may not go before the caller has it, who may be about to store what follows it.
      *
      * @param crcs of its layers
-     * @param behind whether the block before it has to be there: if it was removed meanwhile, this one is not stored
+     * @param wanted asked under the lock: false when something was removed meanwhile, without which this one is not to be stored; CONFLICT then
      */
     Published publish(
             int slot,
@@ -423,7 +424,7 @@ final class BlockStore {
             int depth,
             int[] tokens,
             int tokensOffset,
-            boolean behind) {
+            BooleanSupplier wanted) {
         ByteBuffer header = header(slot);
         BlockDescriptor.begin(header, layout, slab.generation(slot), key, parent, depth, tokens, tokensOffset);
         for (int layer = 0; layer < crcs.length; layer++) {
@@ -436,9 +437,9 @@ final class BlockStore {
         change.lock();
         try {
             long id = ChainIndex.id(slot, slab.generation(slot));
-            outcome = behind && depth > 0 && index.find(parent) == ChainIndex.ABSENT
-                    ? Insert.CONFLICT
-                    : index.insert(parent, depth == 0, key, tokens, tokensOffset, id);
+            outcome = wanted.getAsBoolean()
+                    ? index.insert(parent, depth == 0, key, tokens, tokensOffset, id)
+                    : Insert.CONFLICT;
             if (outcome == Insert.EXISTS) {
                 held = leaseByKey(key);
             } else if (outcome == Insert.ADDED) {

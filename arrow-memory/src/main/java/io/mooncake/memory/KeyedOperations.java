@@ -6,6 +6,10 @@ import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.BlockStates;
 import io.mooncake.memory.index.ChainIndex;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -92,28 +96,80 @@ final class KeyedOperations {
         }
     }
 
-    /** The block and what follows it, from the end: so no moment shows a hole. */
-    BlockOutcome remove(BlockKey key, RemovalCause cause) {
+    /** Another tier's part in a removal, under the pool's change lock. */
+    interface Below {
+        /** Without one. */
+        Below NOTHING = new Below() {
+            @Override
+            public List<BlockKey> behind(BlockKey key) {
+                return List.of();
+            }
+
+            @Override
+            public boolean remove(List<BlockKey> chain) {
+                return false;
+            }
+        };
+
+        /** Keys of what it has right behind {@code key}. */
+        List<BlockKey> behind(BlockKey key);
+
+        /** Removes what it has of {@code chain}, from the end; whether it had any of it. */
+        boolean remove(List<BlockKey> chain);
+    }
+
+    /**
+     * The block and what follows it, from the end: so no moment shows a hole. A chain may go on in the other tier and come back; what is behind a block is
+     * removed even where neither has the block itself. The caller owes listeners a {@code drain}.
+     */
+    BlockOutcome remove(BlockKey key, RemovalCause cause, Below below) {
         store.change.lock();
         try {
-            int first = find(key);
-            if (first == BlockSlab.NONE) {
-                return BlockOutcome.ABSENT;
-            }
-            int[] chain = store.index.chainFrom(first);
-            for (int slot : chain) {
-                if (states.hardPins(slot) > 0) {
+            List<BlockKey> chain = chain(key, below);
+            for (BlockKey one : chain) {
+                int slot = find(one);
+                if (slot != BlockSlab.NONE && states.hardPins(slot) > 0) {
                     return BlockOutcome.PINNED;
                 }
             }
-            for (int i = chain.length - 1; i >= 0; i--) {
-                store.remove(chain[i], cause);
+            boolean any = false;
+            for (int i = chain.size() - 1; i >= 0; i--) {
+                int slot = find(chain.get(i));
+                if (slot != BlockSlab.NONE) {
+                    store.remove(slot, cause);
+                    any = true;
+                }
             }
+            any |= below.remove(chain);
+            return any ? BlockOutcome.DONE : BlockOutcome.ABSENT;
         } finally {
             store.change.unlock();
         }
-        store.events.drain();
-        return BlockOutcome.DONE;
+    }
+
+    /** {@code key} and the keys of all that follow it in either tier, each behind its parent. */
+    private List<BlockKey> chain(BlockKey key, Below below) {
+        Set<BlockKey> seen = new HashSet<>(Set.of(key));
+        Set<BlockKey> walked = new HashSet<>();
+        List<BlockKey> chain = new ArrayList<>(seen);
+        for (int i = 0; i < chain.size(); i++) {
+            BlockKey at = chain.get(i);
+            if (walked.add(at)) {
+                for (int slot : store.index.chainFrom(at)) {
+                    BlockKey next = store.index.key(slot);
+                    walked.add(next);
+                    if (seen.add(next)) {
+                        chain.add(next);
+                    }
+                }
+            }
+            for (BlockKey next : below.behind(at)) {
+                if (seen.add(next)) {
+                    chain.add(next);
+                }
+            }
+        }
+        return chain;
     }
 
     /** Whether a hard pin holds the block now. */

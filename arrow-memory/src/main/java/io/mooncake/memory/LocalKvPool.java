@@ -419,7 +419,9 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     public BlockOutcome remove(BlockKey key, RemovalCause cause) {
         handles.enter(); // frees memory, whose headers it writes
         try {
-            return operations.remove(key, cause);
+            BlockOutcome outcome = operations.remove(key, cause, KeyedOperations.Below.NOTHING);
+            store.events.drain();
+            return outcome;
         } finally {
             handles.leave();
         }
@@ -533,7 +535,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     }
 
     private StoreIncoming incoming(int slot, BlockKey key, BlockKey parent, int depth, int[] tokens) {
-        StoreIncoming incoming = new StoreIncoming(this, slot, key, parent, depth, tokens);
+        StoreIncoming incoming = new StoreIncoming(this, slot, key, parent, depth, tokens, () -> true);
         try {
             handles.open(incoming, StoreIncoming.KIND);
         } catch (MooncakeException e) {
@@ -652,6 +654,10 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
 
     BlockStore store() {
         return store;
+    }
+
+    KeyedOperations operations() {
+        return operations;
     }
 
     OpenHandles handles() {

@@ -7,7 +7,9 @@ import io.mooncake.base.MooncakeException.Code;
 import io.mooncake.memory.BlockStore.Published;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
+import io.mooncake.memory.index.ChainIndex;
 import java.util.Arrays;
+import java.util.function.BooleanSupplier;
 import org.apache.arrow.memory.ArrowBuf;
 import org.jspecify.annotations.Nullable;
 
@@ -49,6 +51,7 @@ final class LocalWriter implements BlockWriter {
 
     private int heldCount;
     private boolean closed;
+    private final BooleanSupplier follows = this::parentIsThere;
 
     /**
      * @param known keys of a prompt under the same root, which may have other tokens from {@code firstBlock} on; null: none
@@ -182,7 +185,7 @@ final class LocalWriter implements BlockWriter {
 
     private int publish(int slot, BlockKey key) {
         int offset = firstPending * store.layout.blockTokens();
-        Published made = store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, true);
+        Published made = store.publish(slot, store.checksums(slot), key, parent, firstPending, tokens, offset, follows);
         parent = key;
         if (made.slot() == BlockSlab.NONE) {
             // Not stored: what comes behind would have a hole before it.
@@ -191,6 +194,11 @@ final class LocalWriter implements BlockWriter {
         }
         hold(made.slot());
         return 1;
+    }
+
+    /** Under the pool's change lock: what was removed meanwhile is followed by nothing. */
+    private boolean parentIsThere() {
+        return firstPending == 0 || store.index.find(parent) != ChainIndex.ABSENT;
     }
 
     private void hold(int slot) {

@@ -354,18 +354,20 @@ public final class SsdTier implements AutoCloseable {
     }
 
     /**
-     * Removes a block and what follows it from memory, as {@link LocalKvPool#remove}, and from the SSD. A read from the SSD that is under way does not bring it
-     * back.
+     * Removes a block and what follows it, wherever that is, from memory, as {@link LocalKvPool#remove}, and from the SSD. A copy between them that is under
+     * way does not bring it back.
      *
-     * @return DONE when either had it
+     * @return DONE when either had any of it; ABSENT; PINNED when a hard pin holds any of it: nothing is removed then
      */
     public BlockOutcome remove(BlockKey key, RemovalCause cause) {
-        BlockOutcome outcome = pool.remove(key, cause);
-        if (outcome == BlockOutcome.PINNED) {
+        pool.handles().enter(); // frees memory, whose headers it writes
+        try {
+            BlockOutcome outcome = catalog.remove(key, cause, pool.operations(), ssd::remove);
+            pool.store().events.drain();
             return outcome;
+        } finally {
+            pool.handles().leave();
         }
-        // After memory: who writes it just now looks at memory under the catalogue's lock when it is through.
-        return catalog.remove(key, cause, ssd::remove) ? BlockOutcome.DONE : outcome;
     }
 
     // ------------------------------------------------------------------------------------------------- state

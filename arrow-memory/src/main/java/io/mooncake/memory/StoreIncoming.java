@@ -7,6 +7,7 @@ import io.mooncake.memory.BlockStore.Published;
 import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
 import java.util.Arrays;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The incoming block of {@link LocalKvPool}: a slot in state filling until commit, a reference on the key's block until close. */
@@ -28,10 +29,19 @@ final class StoreIncoming implements IncomingBlock {
     private final int[] tokens;
     private final long address;
     private final long offset;
+    private final BooleanSupplier wanted;
     private int slot;
     private State state = State.FILLING;
 
-    StoreIncoming(LocalKvPool pool, int slot, BlockKey key, BlockKey parent, int depth, int[] tokens) {
+    /** @param wanted asked under the pool's change lock when it is to be stored */
+    StoreIncoming(
+            LocalKvPool pool,
+            int slot,
+            BlockKey key,
+            BlockKey parent,
+            int depth,
+            int[] tokens,
+            BooleanSupplier wanted) {
         this.pool = pool;
         this.store = pool.store();
         this.slot = slot;
@@ -39,6 +49,7 @@ final class StoreIncoming implements IncomingBlock {
         this.parent = parent;
         this.depth = depth;
         this.tokens = tokens.clone();
+        this.wanted = wanted;
         this.address = store.slab.payloadAddress(slot);
         this.offset = store.slab.payloadOffset(slot);
     }
@@ -86,7 +97,7 @@ final class StoreIncoming implements IncomingBlock {
         if (layerChecksums != null && pool.checks().checksums() && !Arrays.equals(crcs, layerChecksums)) {
             return dropAs(Outcome.WRONG_CHECKSUM);
         }
-        Published made = store.publish(slot, crcs, key, parent, depth, tokens, 0, false);
+        Published made = store.publish(slot, crcs, key, parent, depth, tokens, 0, wanted);
         return switch (made.outcome()) {
             case ADDED -> {
                 state = State.LEASED;

@@ -3,9 +3,11 @@ package io.mooncake.memory;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
@@ -84,7 +86,10 @@ final class TierCatalog implements BlockListener {
     private final TierLeaves leaves;
 
     private long lost;
-    private volatile long removals;
+    private final TierTransits transits = new TierTransits();
+    /** What was removed while recovery goes on: what it finds behind it goes too. Null when there is no recovery. */
+    private @Nullable Set<BlockKey> removedEarly;
+
     private int ownLooks;
 
     /**
@@ -320,36 +325,100 @@ final class TierCatalog implements BlockListener {
     }
 
     /**
-     * Takes a block off the SSD, with those there that follow it, from the end.
+     * Removes a block, with all that follow it in memory and on the SSD, at one moment for all who copy between them. The caller owes the pool's listeners a
+     * {@code drain}.
      *
-     * @param remove takes one off, under the lock
-     * @return whether the SSD had it
+     * @param memory the pool's
+     * @param remove takes one off the SSD, under the lock; false when it was not there
      */
-    boolean remove(BlockKey key, RemovalCause cause, Consumer<BlockKey> remove) {
-        List<Entry> chain = new ArrayList<>();
+    BlockOutcome remove(BlockKey key, RemovalCause cause, KeyedOperations memory, Predicate<BlockKey> remove) {
+        BlockOutcome outcome;
         synchronized (this) {
-            removals++;
-            Entry first = entries.get(key);
-            if (first == null || !first.onSsd) {
-                return false;
-            }
-            chain.add(first);
-            for (int i = 0; i < chain.size(); i++) {
-                chain.addAll(children.getOrDefault(chain.get(i).key(), List.of()));
-            }
-            for (int i = chain.size() - 1; i >= 0; i--) {
-                Entry entry = chain.get(i);
-                remove.accept(entry.key());
-                forget(entry.key(), entry, cause);
-            }
+            outcome = memory.remove(key, cause, new Removal(cause, remove));
         }
         events.drain();
-        return true;
+        return outcome;
     }
 
-    /** Calls of {@link #remove}: who reads a block, and finds another number after, asks whether it was that one. */
-    long removals() {
-        return removals;
+    /** The SSD's part in a removal, under both locks. */
+    private final class Removal implements KeyedOperations.Below {
+        private final RemovalCause cause;
+        private final Predicate<BlockKey> remove;
+
+        Removal(RemovalCause cause, Predicate<BlockKey> remove) {
+            this.cause = cause;
+            this.remove = remove;
+        }
+
+        @Override
+        public List<BlockKey> behind(BlockKey key) {
+            return children.getOrDefault(key, List.of()).stream()
+                    .map(Entry::key)
+                    .toList();
+        }
+
+        @Override
+        public boolean remove(List<BlockKey> chain) {
+            boolean any = false;
+            for (int i = chain.size() - 1; i >= 0; i--) {
+                BlockKey key = chain.get(i);
+                transits.removed(key);
+                // Whatever the catalogue knows: a record may be read before it is announced.
+                any |= remove.test(key);
+                Entry entry = entries.get(key);
+                if (entry != null && entry.onSsd) {
+                    forget(key, entry, cause);
+                    any = true;
+                }
+            }
+            if (removedEarly != null) {
+                removedEarly.addAll(chain);
+            }
+            return any;
+        }
+    }
+
+    /** From now on {@link #recovered} is told what an earlier life left. */
+    synchronized void recoveryBegins() {
+        removedEarly = new HashSet<>();
+    }
+
+    /** Ends {@link #recoveryBegins}. */
+    synchronized void recoveryEnds() {
+        removedEarly = null;
+    }
+
+    /**
+     * The SSD has {@code block} from an earlier life. Where what it follows was removed since the start, it goes as well, unless it is pinned by now.
+     *
+     * @param isThere asked under the lock
+     * @return whether it is held
+     */
+    boolean recovered(StoredBlock block, BooleanSupplier isThere, KeyedOperations memory, Predicate<BlockKey> remove) {
+        synchronized (this) {
+            boolean orphan = removedEarly != null && removedEarly.contains(block.parent()) && !onSsd(block.key());
+            if (orphan
+                    && memory.remove(block.key(), RemovalCause.REMOVED, new Removal(RemovalCause.REMOVED, remove))
+                            != BlockOutcome.PINNED) {
+                return false;
+            }
+        }
+        return written(block, isThere);
+    }
+
+    /** Begins to write {@code key}; owes an {@link #end}. */
+    synchronized TierTransits.Transit down(BlockKey key) {
+        return transits.down(key);
+    }
+
+    /** Begins to read {@code key}, and owes an {@link #end}; null when it is being removed. */
+    synchronized TierTransits.@Nullable Transit up(BlockKey key) {
+        return transits.up(key);
+    }
+
+    /** The copy is over. */
+    synchronized void end(TierTransits.Transit transit) {
+        transits.end(transit);
     }
 
     /** {@code key} is to be written, whatever it is worth. */

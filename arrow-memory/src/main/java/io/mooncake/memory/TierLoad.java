@@ -66,11 +66,11 @@ final class TierLoad extends SsdTicket {
 
     /**
      * Turns what was loaded into a block of the pool, if it is the block {@code key}: header, identity and the checksum of each layer are
-     * verified again. Only after the outcome LOADED.
+     * verified again. Only after the outcome LOADED. It is not stored, whatever is answered, when {@code transit} was removed meanwhile.
      *
      * @param arrived gets what the caller owes a close, and by which the block stays
      */
-    IncomingBlock.Outcome take(BlockKey key, List<IncomingBlock> arrived) {
+    IncomingBlock.Outcome take(BlockKey key, TierTransits.Transit transit, List<IncomingBlock> arrived) {
         BlockStore store = pool.store();
         ByteBuffer header = store.header(slot);
         if (BlockDescriptor.problem(header, store.layout) != null
@@ -84,7 +84,8 @@ final class TierLoad extends SsdTicket {
                 key,
                 BlockDescriptor.parent(header),
                 BlockDescriptor.depth(header),
-                BlockDescriptor.tokens(header, store.layout));
+                BlockDescriptor.tokens(header, store.layout),
+                () -> !transit.removed());
         state.set(State.TAKEN);
         pool.handles().move(this, incoming, StoreIncoming.KIND);
         arrived.add(incoming);

@@ -34,7 +34,7 @@ final class TierReader {
     }
 
     /** A read and the block it is for. */
-    private record Flight(BlockKey key, TierLoad load, long removals) {}
+    private record Flight(BlockKey key, TierLoad load, TierTransits.Transit transit) {}
 
     /**
      * Reads {@code wanted} in its order until one can't be had.
@@ -51,13 +51,7 @@ final class TierReader {
         try {
             while (true) {
                 while (noMore == MissReason.NONE && next < wanted.size() && flying.size() < WINDOW) {
-                    Flight flight = begin(wanted.get(next), account, deadline);
-                    if (flight == null) {
-                        noMore = MissReason.NO_MEMORY;
-                    } else {
-                        flying.add(flight);
-                        next++;
-                    }
+                    noMore = begin(wanted.get(next++), account, deadline, flying);
                 }
                 Flight first = flying.poll();
                 if (first == null) {
@@ -69,11 +63,37 @@ final class TierReader {
                 }
             }
         } finally {
-            flying.forEach(flight -> flight.load.giveUp());
+            for (Flight flight : flying) {
+                flight.load.giveUp();
+                catalog.end(flight.transit);
+            }
         }
     }
 
-    private @Nullable Flight begin(BlockKey key, TenantAccount account, Deadline deadline) {
+    /** Adds a flight for {@code key}; NONE, or why there is none. */
+    private MissReason begin(BlockKey key, TenantAccount account, Deadline deadline, ArrayDeque<Flight> flying) {
+        TierTransits.Transit transit = catalog.up(key);
+        if (transit == null) {
+            return MissReason.NOT_CACHED;
+        }
+        Flight flight = null;
+        try {
+            flight = begin(key, transit, account, deadline);
+        } finally {
+            if (flight == null) {
+                catalog.end(transit);
+            }
+        }
+        if (flight == null) {
+            return MissReason.NO_MEMORY;
+        }
+        flying.add(flight);
+        return MissReason.NONE;
+    }
+
+    /** Null when there is no memory for it. */
+    private @Nullable Flight begin(
+            BlockKey key, TierTransits.Transit transit, TenantAccount account, Deadline deadline) {
         pool.handles().enter(); // evicting reads headers
         TierLoad load;
         try {
@@ -93,29 +113,36 @@ final class TierReader {
         } finally {
             pool.handles().leave();
         }
-        Flight flight = new Flight(key, load, catalog.removals());
         ssd.load(key, load.recordAddress(), load, deadline);
-        return flight;
+        return new Flight(key, load, transit);
     }
 
     private MissReason end(Flight flight, Deadline deadline, List<IncomingBlock> arrived) {
+        try {
+            return arrive(flight, deadline, arrived);
+        } finally {
+            catalog.end(flight.transit);
+        }
+    }
+
+    private MissReason arrive(Flight flight, Deadline deadline, List<IncomingBlock> arrived) {
         SsdOutcome outcome = flight.load.await(deadline);
         if (outcome != SsdOutcome.LOADED) {
             flight.load.giveUp();
             return reason(outcome, flight.key);
         }
+        IncomingBlock.Outcome taken = flight.load.take(flight.key, flight.transit, arrived);
+        if (flight.transit.removed()) {
+            // While it was read: it was not stored, or went with what the removal found in memory.
+            return MissReason.NOT_CACHED;
+        }
         MissReason reason =
-                switch (flight.load.take(flight.key, arrived)) {
+                switch (taken) {
                     case STORED, KEPT_EXISTING -> MissReason.NONE;
                     case WRONG_IDENTITY -> MissReason.IDENTITY;
                     case WRONG_CHECKSUM -> MissReason.CHECKSUM;
                     case INDEX_FULL -> MissReason.NO_MEMORY;
                 };
-        if (reason == MissReason.NONE && catalog.removals() != flight.removals && !ssd.contains(flight.key)) {
-            // Removed while it was read: it has not come back.
-            pool.remove(flight.key, RemovalCause.REMOVED);
-            return MissReason.NOT_CACHED;
-        }
         if (reason == MissReason.NONE) {
             blocks.increment();
         } else if (reason != MissReason.NO_MEMORY) {

@@ -2,6 +2,7 @@
 package io.mooncake.memory;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.block.BlockDescriptor;
 import io.mooncake.memory.block.ChainKeys;
 import io.mooncake.memory.ssd.SsdOutcome;
@@ -71,6 +72,7 @@ final class TierRecovery {
     }
 
     void start() {
+        catalog.recoveryBegins();
         thread.start();
     }
 
@@ -92,6 +94,8 @@ final class TierRecovery {
             }
         } catch (RuntimeException | Error e) {
             LOG.error("SSD tier of pool {}: what it has is not announced any further: a defect", pool.name(), e);
+        } finally {
+            catalog.recoveryEnds();
         }
     }
 
@@ -177,11 +181,27 @@ final class TierRecovery {
     }
 
     private void tell(Peek peek) {
+        try {
+            pool.handles().enter(); // what was removed may free memory, whose headers that writes
+        } catch (MooncakeException e) {
+            stopped = true; // the pool is closed
+            return;
+        }
+        try {
+            tellHeader(peek);
+        } finally {
+            pool.handles().leave();
+        }
+    }
+
+    private void tellHeader(Peek peek) {
         StoredBlock block = block(peek.record, BlockDescriptor.header(peek.address, pool.layout()));
         if (block == null) {
             remove(peek.record, "its header is not that of its block");
-        } else if (catalog.written(block, () -> ssd.contains(block.key()))) {
+        } else if (catalog.recovered(block, () -> ssd.contains(block.key()), pool.operations(), ssd::remove)) {
             announced.increment();
+        } else {
+            pool.store().events.drain(); // it may have gone with what it followed
         }
     }
 

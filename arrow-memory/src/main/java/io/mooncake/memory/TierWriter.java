@@ -200,6 +200,8 @@ final class TierWriter {
         }
         SsdTicket ticket = new SsdTicket();
         pool.handles().open(ticket, KIND);
+        // Before it is leased: from here on a removal either finds this, or keeps it from the lease.
+        TierTransits.Transit transit = catalog.down(key);
         int slot = BlockSlab.NONE;
         try {
             slot = pool.store().leaseByKey(key);
@@ -208,6 +210,7 @@ final class TierWriter {
             if (slot != BlockSlab.NONE) {
                 pool.store().release(slot);
             }
+            catalog.end(transit);
             pool.handles().close(ticket);
         }
     }

@@ -4,6 +4,9 @@ package io.mooncake.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.memory.block.BlockDescriptor;
+import io.mooncake.memory.ssd.SsdAccess;
+import io.mooncake.memory.ssd.SsdSettings;
+import io.mooncake.memory.ssd.SsdStore;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -11,6 +14,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
@@ -70,14 +76,15 @@ final class SsdTierKeysTest {
     }
 
     private SsdTier open(LocalKvPool pool, int ssdBlocks, BlockListener... listeners) {
-        return SsdTier.open(
-                pool,
-                SsdTier.settings(pool, folder, "node-1", (long) ssdBlocks * STRIDE)
-                        .segmentBytes(16L * STRIDE)
-                        .commitMillis(5)
-                        .scrubBytesPerSecond(0)
-                        .build(),
-                List.of(listeners));
+        return SsdTier.open(pool, settings(pool, ssdBlocks), List.of(listeners));
+    }
+
+    private SsdSettings settings(LocalKvPool pool, int ssdBlocks) {
+        return SsdTier.settings(pool, folder, "node-1", (long) ssdBlocks * STRIDE)
+                .segmentBytes(16L * STRIDE)
+                .commitMillis(5)
+                .scrubBytesPerSecond(0)
+                .build();
     }
 
     private int[] prompt(int blocks) {
@@ -101,6 +108,8 @@ final class SsdTierKeysTest {
             List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
             Pools.store(pool, Tenant.DEFAULT, tokens);
             await(() -> places.held.get(chain.get(1)) == HeldIn.DRAM_AND_SSD);
+            // Its writers hold blocks until they are through: none of the four places can go before.
+            assertThat(tier.flush(Pools.soon())).isTrue();
             Pools.store(pool, Tenant.DEFAULT, prompt(4));
             await(() -> places.held.get(chain.get(0)) == HeldIn.SSD && places.held.get(chain.get(1)) == HeldIn.SSD);
             assertThat(tier.flush(Pools.soon())).isTrue();
@@ -167,6 +176,119 @@ final class SsdTierKeysTest {
             assertThat(tier.flush(Pools.soon())).isTrue();
             await(() -> tier.statistics().blocks() == 0 && pool.stats().freeBlocks() == 16);
             assertThat(tier.onlyOnSsd()).isEmpty();
+        }
+    }
+
+    @Test
+    void remove_pinnedBlockBehindABlockOnTheSsd_isRefused() throws Exception {
+        int[] tokens = prompt(2);
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 8);
+                SsdTier tier = open(pool, 64)) {
+            List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            assertThat(tier.flush(Pools.soon())).isTrue();
+            Pools.store(pool, Tenant.DEFAULT, prompt(8));
+            tier.pin(List.of(chain.get(1)), Pools.soon()).forEach(pin -> {
+                assertThat(tier.pinHard(chain.get(1))).isEqualTo(BlockOutcome.DONE);
+                pin.close();
+            });
+            assertThat(pool.contains(chain.get(0))).isFalse();
+            assertThat(tier.remove(chain.get(0), RemovalCause.REMOVED)).isEqualTo(BlockOutcome.PINNED);
+            assertThat(chain).allMatch(tier::contains);
+            pool.unpin(chain.get(1));
+            assertThat(tier.remove(chain.get(0), RemovalCause.REMOVED)).isEqualTo(BlockOutcome.DONE);
+            assertThat(chain).noneMatch(key -> tier.contains(key) || pool.contains(key));
+        }
+    }
+
+    @Test
+    void remove_blockThatTheSsdRefused_takesWhatFollowsItThere() throws Exception {
+        int[] tokens = prompt(2);
+        SsdAccess device = new SsdAccess();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 2);
+                SsdTier tier = SsdTier.over(
+                        pool, device.open(settings(pool, 64)), block -> block.depth() == 1, 64, List.of())) {
+            List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            assertThat(tier.flush(Pools.soon())).isTrue();
+            Pools.store(pool, Tenant.DEFAULT, prompt(1));
+            assertThat(pool.contains(chain.get(0)) && !tier.contains(chain.get(0)))
+                    .isTrue();
+            assertThat(!pool.contains(chain.get(1)) && tier.contains(chain.get(1)))
+                    .isTrue();
+            assertThat(tier.remove(chain.get(0), RemovalCause.REMOVED)).isEqualTo(BlockOutcome.DONE);
+            assertThat(tier.contains(chain.get(1))).isFalse();
+            // And where neither has the first.
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            assertThat(tier.flush(Pools.soon())).isTrue();
+            Pools.store(pool, Tenant.DEFAULT, prompt(2));
+            assertThat(pool.contains(chain.get(0))).isFalse();
+            assertThat(tier.remove(chain.get(0), RemovalCause.REMOVED)).isEqualTo(BlockOutcome.DONE);
+            assertThat(tier.contains(chain.get(1))).isFalse();
+        }
+    }
+
+    @Test
+    void remove_readBetweenBothTiers_doesNotComeBack() throws Exception {
+        int[] tokens = prompt(1);
+        ExecutorService reader = Executors.newSingleThreadExecutor();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 8);
+                SsdTier tier = open(pool, 64)) {
+            BlockKey key = pool.chain(Tenant.DEFAULT, tokens).get(0);
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            assertThat(tier.flush(Pools.soon())).isTrue();
+            pool.addListener(new BlockListener() {
+                @Override
+                public void onStored(StoredBlock block) {}
+
+                @Override
+                public void onRemoved(BlockKey gone, long generation) {
+                    // Memory has lost it; somebody asks for it before the removal has returned.
+                    Future<Integer> found = reader.submit(() -> {
+                        try (PrefixLease hit = tier.pool().acquire(tokens, Pools.soon())) {
+                            return hit.blockCount();
+                        }
+                    });
+                    try {
+                        found.get(60, TimeUnit.SECONDS);
+                    } catch (Exception e) {
+                        throw new AssertionError(e);
+                    }
+                }
+            });
+            assertThat(tier.remove(key, RemovalCause.REMOVED)).isEqualTo(BlockOutcome.DONE);
+            assertThat(pool.contains(key) || tier.contains(key)).isFalse();
+            assertThat(pool.stats().listenerErrors()).isZero();
+        } finally {
+            reader.shutdownNow();
+        }
+    }
+
+    @Test
+    void remove_anotherBlockWhileOneIsBroughtUpAndLeavesTheSsd_keepsIt() throws Exception {
+        int[] tokens = prompt(1);
+        BlockKey other = new BlockKey(1, 2, 3, 4);
+        SsdAccess device = new SsdAccess();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 2)) {
+            SsdStore store = device.open(settings(pool, 64));
+            try (SsdTier tier = SsdTier.over(pool, store, block -> true, 64, List.of())) {
+                BlockKey key = pool.chain(Tenant.DEFAULT, tokens).get(0);
+                Pools.store(pool, Tenant.DEFAULT, tokens);
+                assertThat(tier.flush(Pools.soon())).isTrue();
+                Pools.store(pool, Tenant.DEFAULT, prompt(2));
+                assertThat(pool.contains(key)).isFalse();
+                pool.addListener(block -> {
+                    if (block.key().equals(key)) {
+                        // It is in memory by now, and its reader has not returned.
+                        tier.remove(other, RemovalCause.REMOVED);
+                        store.remove(key);
+                    }
+                });
+                try (PrefixLease hit = tier.pool().acquire(tokens, Pools.soon())) {
+                    assertThat(hit.blockCount()).isEqualTo(1);
+                }
+                assertThat(pool.contains(key)).isTrue();
+            }
         }
     }
 

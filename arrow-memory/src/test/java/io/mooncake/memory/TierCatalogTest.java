@@ -214,6 +214,25 @@ final class TierCatalogTest {
     }
 
     @Test
+    void up_blockRemovedWhileItIsWritten_isRefusedUntilTheWriteIsOver() {
+        try (LocalKvPool pool = Pools.pool(Pools.identity(ReuseMode.EXACT), 2)) {
+            BlockKey key = block(1, ROOT, 0).key();
+            TierTransits.Transit write = catalog.down(key);
+            TierTransits.Transit read = catalog.up(key);
+            assertThat(read).isNotNull();
+            catalog.remove(key, RemovalCause.REMOVED, pool.operations(), it -> false);
+            assertThat(read.removed()).isTrue();
+            catalog.end(read);
+            assertThat(catalog.up(key)).as("what is half written").isNull();
+            catalog.end(write);
+            read = catalog.up(key);
+            assertThat(read).isNotNull();
+            assertThat(read.removed()).isFalse();
+            catalog.end(read);
+        }
+    }
+
+    @Test
     void takeVictim_pinnedBlocks_arePassedOver() {
         List<StoredBlock> both = new ArrayList<>();
         for (int i = 0; i < 200; i++) {

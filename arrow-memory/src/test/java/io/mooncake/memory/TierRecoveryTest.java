@@ -87,6 +87,32 @@ final class TierRecoveryTest {
     }
 
     @Test
+    void remove_beforeItsTurn_takesItAndWhatIsFoundBehindIt() {
+        earlierLife(3);
+        device.hold();
+        List<BlockKey> chain;
+        try (LocalKvPool pool = Pools.pool(IDENTITY, BLOCKS);
+                SsdTier tier = open(pool)) {
+            chain = pool.chain(Tenant.DEFAULT, prompt(1, 3));
+            device.awaitHeld();
+            assertThat(tier.remove(chain.get(1), RemovalCause.REMOVED)).isEqualTo(BlockOutcome.DONE);
+            device.letGo();
+            assertThat(tier.awaitRecovery(Pools.soon())).isTrue();
+            assertThat(tier.contains(chain.get(0))).isTrue();
+            assertThat(chain.subList(1, 3)).noneMatch(tier::contains);
+            assertThat(tier.statistics().blocks()).isEqualTo(1);
+            assertThat(tier.flush(Pools.soon())).isTrue();
+        } finally {
+            device.letGo();
+        }
+        try (LocalKvPool pool = Pools.pool(IDENTITY, BLOCKS);
+                SsdTier tier = open(pool)) {
+            assertThat(tier.awaitRecovery(Pools.soon())).isTrue();
+            assertThat(chain.subList(1, 3)).noneMatch(tier::contains);
+        }
+    }
+
+    @Test
     void open_someRecordsCantBeRead_knowsAllThatIsLeft() {
         earlierLife(30);
         // The first pass fails for all, of the second and the third pass the first ten fail.

@@ -326,12 +326,34 @@ public final class ChainIndex {
             if (places[slot] != PARKED) {
                 tree.forEachBehind(places[slot], place -> found.add(slot(tree.id(place))));
             }
-            for (int i = 0; parked.count() > 0 && i < found.size(); i++) {
-                parked.waiting(keys.key(found.get(i))).forEach(block -> found.add(block.slot()));
-            }
+            addWaiting(found);
             return found.toArray();
         } finally {
             lock.unlock();
+        }
+    }
+
+    /** Block {@code key} and all that follow it, as {@link #chainFrom(int)}; where it is not here, those that wait for it and all that follow them. */
+    public int[] chainFrom(BlockKey key) {
+        lock.lock();
+        try {
+            int slot = keys.slot(key);
+            if (slot != KeyTable.NONE) {
+                return chainFrom(slot);
+            }
+            IntList found = new IntList();
+            parked.waiting(key).forEach(block -> found.add(block.slot()));
+            addWaiting(found);
+            return found.toArray();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Adds what waits for those that were found, and for those. */
+    private void addWaiting(IntList found) {
+        for (int i = 0; parked.count() > 0 && i < found.size(); i++) {
+            parked.waiting(keys.key(found.get(i))).forEach(block -> found.add(block.slot()));
         }
     }
 
