@@ -15,12 +15,20 @@ import java.util.Map;
  * MooncakeService service = ignite.services(ignite.cluster().forNodeId(id)).serviceProxy(NAME, MooncakeService.class, true);
  * }</pre>
  *
+ * <p>Which blocks an answer speaks of depends on the caller: a cluster with tenants knows them by login or by {@link #API_KEY}, and tells nobody of the
+ * blocks of others. Who is not known is refused; the message begins with {@code DENIED}.
+ *
  * <p>Only JDK types cross the wire, so that neither side needs classes of the other. Threading: safe for all threads. Errors: the proxy
  * throws Ignite's exception, whose message names the value that was wrong and what was expected.
  */
 public interface MooncakeService {
     /** Name it is deployed under, on every server node that holds a pool. */
     String NAME = "mooncake";
+
+    /**
+     * Attribute of a call's {@code ServiceCallContext} with the caller's API key, where the cluster knows its tenants by keys. It travels as it is: use TLS.
+     */
+    String API_KEY = "mooncake.apiKey";
 
     /**
      * What would be reused for a prompt, from where, and why not more. Changes nothing.
@@ -42,6 +50,6 @@ public interface MooncakeService {
      */
     String route(String pool, int[] tokens);
 
-    /** Figures of the node that answers, by name: {@code nodeId}, {@code blocks}, {@code capacityBlocks}, {@code misses}, {@code sql} (its SQL engines, or what to add) and so on. */
+    /** Figures of the node that answers, by name: {@code nodeId}, {@code blocks}, {@code capacityBlocks}, {@code misses}, {@code sql} (its SQL engines, or what to add) and so on. For operators: other logins are refused where the cluster authenticates. */
     Map<String, Object> statistics();
 }

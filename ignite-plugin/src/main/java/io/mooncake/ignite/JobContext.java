@@ -27,9 +27,11 @@ public interface JobContext {
      */
     void prefilled(int computedTokens, Duration elapsed);
 
-    /** The pool of the route. */
+    /** The pool of the route, as the route's tenant sees it. */
     default KvPool pool() {
-        return mooncake().pool(route().pool());
+        KvPool pool = mooncake().pool(route().pool());
+        String tenant = route().tenant();
+        return tenant == null ? pool : pool.forTenant(mooncake().tenant(tenant));
     }
 
     /** The extension called {@code name} on this node, for example a loaded model. */

@@ -66,8 +66,31 @@ public interface Mooncake extends IgnitePlugin {
      */
     <R> CompletionStage<R> submit(Route route, RoutedJob<R> job);
 
-    /** What would be reused for {@code tokens} from where, and why the rest is missed. Changes nothing. */
-    Explanation explain(String pool, int[] tokens);
+    /** What would be reused for {@code tokens} of {@link Tenant#DEFAULT} from where, and why the rest is missed. Changes nothing. */
+    default Explanation explain(String pool, int[] tokens) {
+        return explain(pool, Tenant.DEFAULT, tokens);
+    }
+
+    /** The same of {@code tenant}; it says nothing of the blocks of others. */
+    Explanation explain(String pool, Tenant tenant, int[] tokens);
+
+    /** The tenant called {@code name}, with the salt that this cluster gives it. For code on members, which are trusted. */
+    Tenant tenant(String name);
+
+    /**
+     * Whose blocks {@code caller} sees, by the option {@code tenantResolver}; {@link Tenant#DEFAULT} where there is none. For front ends that
+     * take in requests of others: {@code submit(route.tenant(tenantOf(caller).name()), job)}.
+     *
+     * @throws io.mooncake.base.MooncakeException DENIED for one that the resolver does not know
+     */
+    Tenant tenantOf(Caller caller);
+
+    /**
+     * Lets pass who may see figures of all tenants: members, logins of the option {@code operators}, everybody where nobody is authenticated.
+     *
+     * @throws io.mooncake.base.MooncakeException DENIED for every other login
+     */
+    void requireOperator(Caller caller);
 
     /**
      * Gives what only this node holds to others, so that it can leave without loss. From now on no requests are sent to it and it takes no copies, until it stops or

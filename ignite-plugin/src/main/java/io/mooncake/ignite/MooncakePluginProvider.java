@@ -255,6 +255,18 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Says whose blocks a thin client, a JDBC client or a gateway's caller sees; none by default: everybody's are the default tenant's. */
+    public MooncakePluginProvider setTenantResolver(@Nullable TenantResolver tenantResolver) {
+        options.tenantResolver = tenantResolver;
+        return this;
+    }
+
+    /** Logins that see the figures of all tenants, where Ignite authenticates; its own first user {@code ignite} by default. */
+    public MooncakePluginProvider setOperators(String @Nullable ... operators) {
+        options.operators = operators == null ? null : Arrays.asList(operators);
+        return this;
+    }
+
     /**
      * Checks all that the start of a node checks, without starting anything: for launchers that refuse early.
      *

@@ -30,6 +30,8 @@ public class MooncakeException extends RuntimeException {
         PEER_UNREACHABLE(true),
         /** The peer answered and refused: credential, protocol range, right. */
         PEER_REFUSED(false),
+        /** The caller is not known, or may not do this. */
+        DENIED(false),
         /** The handle is of an older generation or incarnation. */
         STALE(true),
         /** Bytes failed their checksum or identity check. */

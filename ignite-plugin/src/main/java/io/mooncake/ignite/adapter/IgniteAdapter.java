@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.adapter;
 
+import io.mooncake.ignite.Caller;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -20,9 +22,13 @@ import org.apache.ignite.internal.GridKernalContext;
 import org.apache.ignite.internal.IgniteEx;
 import org.apache.ignite.internal.managers.eventstorage.DiscoveryEventListener;
 import org.apache.ignite.internal.processors.query.QueryEngineConfigurationEx;
+import org.apache.ignite.internal.processors.security.IgniteSecurity;
 import org.apache.ignite.plugin.IgnitePlugin;
 import org.apache.ignite.plugin.PluginProvider;
+import org.apache.ignite.plugin.security.SecuritySubject;
+import org.apache.ignite.plugin.security.SecuritySubjectType;
 import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Ignite's internals, as much as this product needs of them.
@@ -68,6 +74,39 @@ public final class IgniteAdapter implements AutoCloseable {
         return Arrays.stream(named)
                 .map(one -> one instanceof QueryEngineConfigurationEx ex ? ex.engineName() : one.toString())
                 .collect(Collectors.joining(","));
+    }
+
+    /**
+     * Who makes the call that this thread serves on {@code ignite}: code of a member, or a client's connection.
+     *
+     * @param kind what a client's connection is called
+     * @param apiKey what the call carries
+     */
+    public static Caller caller(Ignite ignite, Caller.Kind kind, @Nullable String apiKey) {
+        IgniteSecurity security = ((IgniteEx) ignite).context().security();
+        if (!security.enabled()) {
+            // Nobody is authenticated, so nobody can be told from a stranger.
+            return new Caller(kind, null, apiKey, null);
+        }
+        if (security.isDefaultContext()) {
+            return Caller.MEMBER_NODE;
+        }
+        SecuritySubject subject = security.securityContext().subject();
+        if (subject.type() == SecuritySubjectType.REMOTE_NODE) {
+            return Caller.MEMBER_NODE;
+        }
+        InetSocketAddress address = subject.address();
+        // A client that is authenticated and has no name has no rights either.
+        return new Caller(
+                kind,
+                subject.login() == null ? "" : subject.login().toString(),
+                apiKey,
+                address == null ? null : address.getHostString() + ":" + address.getPort());
+    }
+
+    /** {@link #caller(Ignite, Caller.Kind, String)} of an SQL query on this node. */
+    public Caller sqlCaller() {
+        return caller(context.grid(), Caller.Kind.JDBC, null);
     }
 
     /**

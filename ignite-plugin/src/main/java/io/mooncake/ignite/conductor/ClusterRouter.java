@@ -16,6 +16,7 @@ import io.mooncake.ignite.RoutedJob;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.ignite.internal.PoolNames;
 import io.mooncake.ignite.internal.RequestRouter;
+import io.mooncake.memory.Tenant;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -59,6 +60,10 @@ public final class ClusterRouter implements RequestRouter {
         Route plain(Route route) {
             return route.pool(names().plain(route.pool()));
         }
+
+        Tenant tenant(Route route) {
+            return services.tenants().named(route.tenant());
+        }
     }
 
     @Override
@@ -101,7 +106,7 @@ public final class ClusterRouter implements RequestRouter {
     public RouteDecision decide(Route asked) {
         Parts on = parts();
         Route route = on.called(asked);
-        Map<UUID, Integer> matches = on.matches.byNode(route.pool(), route.tokens());
+        Map<UUID, Integer> matches = on.matches.byNode(route.pool(), on.tenant(route), route.tokens());
         requireCandidate(route, matches);
         TtftEstimate estimate =
                 on.conductor.preview(on.matches.request(route.pool(), route.tokens().length), matches, route.node());
@@ -114,7 +119,7 @@ public final class ClusterRouter implements RequestRouter {
         try {
             Parts on = parts();
             Route route = on.called(asked);
-            Map<UUID, Integer> matches = on.matches.byNode(route.pool(), route.tokens());
+            Map<UUID, Integer> matches = on.matches.byNode(route.pool(), on.tenant(route), route.tokens());
             requireCandidate(route, matches);
             PrefillRequest request = on.matches.request(route.pool(), route.tokens().length);
             send(on, route, job, on.conductor.dispatch(request, matches, route.node()), result);
@@ -184,9 +189,9 @@ public final class ClusterRouter implements RequestRouter {
     }
 
     @Override
-    public Explanation explain(String pool, int[] tokens) {
+    public Explanation explain(String pool, Tenant tenant, int[] tokens) {
         Parts on = parts();
-        return on.explainer.explain(on.names().called(pool), tokens);
+        return on.explainer.explain(on.names().called(pool), tenant, tokens);
     }
 
     private static void requireCandidate(Route route, Map<UUID, Integer> matches) {

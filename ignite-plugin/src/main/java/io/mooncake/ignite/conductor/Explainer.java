@@ -44,14 +44,18 @@ final class Explainer {
         });
     }
 
-    /** @throws MooncakeException NOT_FOUND when no node has the pool, INVALID_ARGUMENT for a negative token or no token */
-    Explanation explain(String pool, int[] tokens) {
-        Map<UUID, Integer> byNode = matches.byNode(pool, tokens);
+    /**
+     * What {@code tenant} would reuse. Keys are made with its salt, so nothing of another tenant's can be in the answer, not even why a block went.
+     *
+     * @throws MooncakeException NOT_FOUND when no node has the pool, INVALID_ARGUMENT for a negative token or no token
+     */
+    Explanation explain(String pool, Tenant tenant, int[] tokens) {
+        Map<UUID, Integer> byNode = matches.byNode(pool, tenant, tokens);
         int reusable = Math.max(0, matches.request(pool, tokens.length).reusableTokens());
         List<Match> found = found(byNode);
-        List<Piece> pieces = pieces(pool, tokens, found, reusable);
+        List<Piece> pieces = pieces(pool, tenant, tokens, found, reusable);
         int covered = pieces.isEmpty() ? 0 : pieces.get(pieces.size() - 1).toToken();
-        List<Gap> gaps = gaps(pool, tokens, covered, reusable);
+        List<Gap> gaps = gaps(pool, tenant, tokens, covered, reusable);
         return new Explanation(
                 tokens.length,
                 reusable,
@@ -77,9 +81,9 @@ final class Explainer {
     }
 
     /** As an acquire takes them: this node's memory, then its SSD, then the node that has most. */
-    private List<Piece> pieces(String pool, int[] tokens, List<Match> found, int reusable) {
+    private List<Piece> pieces(String pool, Tenant tenant, int[] tokens, List<Match> found, int reusable) {
         List<Piece> pieces = new ArrayList<>();
-        int memoryTokens = matches.memoryTokens(pool, tokens);
+        int memoryTokens = matches.memoryTokens(pool, tenant, tokens);
         int at = 0;
         for (Match match : found) {
             if (match.local()) {
@@ -90,14 +94,14 @@ final class Explainer {
         if (!found.isEmpty() && Math.min(found.get(0).tokens(), reusable) > at) {
             Match longest = found.get(0);
             UUID node = longest.nodeId();
-            add(pieces, at, Math.min(longest.tokens(), reusable), node, tier(pool, tokens, node), way(node));
+            add(pieces, at, Math.min(longest.tokens(), reusable), node, tier(pool, tenant, tokens, node), way(node));
         }
         return pieces;
     }
 
     /** Where another node has what it holds of the prompt. */
-    private String tier(String pool, int[] tokens, UUID node) {
-        for (Holding holding : services.index().holders(pool, Tenant.DEFAULT, tokens)) {
+    private String tier(String pool, Tenant tenant, int[] tokens, UUID node) {
+        for (Holding holding : services.index().holders(pool, tenant, tokens)) {
             if (holding.nodeId().equals(node)) {
                 return holding.ssdTokens() == 0 ? "DRAM" : holding.ssdTokens() == holding.tokens() ? "SSD" : "MIXED";
             }
@@ -106,7 +110,7 @@ final class Explainer {
     }
 
     /** What is missing from token {@code from} on, whole blocks of one reason together. */
-    private List<Gap> gaps(String pool, int[] tokens, int from, int reusable) {
+    private List<Gap> gaps(String pool, Tenant tenant, int[] tokens, int from, int reusable) {
         if (from >= reusable) {
             return List.of();
         }
@@ -114,7 +118,7 @@ final class Explainer {
         int blockTokens = identity.blockTokens();
         int blocks = reusable / blockTokens;
         BlockKey[] keys =
-                new ChainKeys().chain(ChainKeys.root(identity, Tenant.DEFAULT.salt()), tokens, 0, blockTokens, blocks);
+                new ChainKeys().chain(ChainKeys.root(identity, tenant.salt()), tokens, 0, blockTokens, blocks);
         List<Gap> gaps = new ArrayList<>();
         int start = from;
         MissReason reason = MissReason.NOT_CACHED;

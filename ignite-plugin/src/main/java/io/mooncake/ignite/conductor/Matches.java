@@ -32,7 +32,7 @@ final class Matches {
      *
      * @throws MooncakeException NOT_FOUND when no node has it, INVALID_ARGUMENT for a negative token
      */
-    Map<UUID, Integer> byNode(String pool, int[] tokens) {
+    Map<UUID, Integer> byNode(String pool, Tenant tenant, int[] tokens) {
         requireTokens(tokens);
         List<Member> candidates = services.members().all().stream()
                 .filter(member -> member.role() != Role.OBSERVER
@@ -43,12 +43,12 @@ final class Matches {
                 candidates.stream().filter(member -> !leaves(member)).toList();
         Map<UUID, Integer> matches = new HashMap<>();
         for (Member member : staying.isEmpty() ? candidates : staying) {
-            matches.put(member.nodeId(), member.local() ? localTokens(pool, tokens) : 0);
+            matches.put(member.nodeId(), member.local() ? localTokens(pool, tenant, tokens) : 0);
         }
         if (matches.isEmpty()) {
             throw noSuchPool(pool);
         }
-        for (Holding holding : services.index().holders(pool, Tenant.DEFAULT, tokens)) {
+        for (Holding holding : services.index().holders(pool, tenant, tokens)) {
             matches.computeIfPresent(holding.nodeId(), (node, known) -> Math.max(known, holding.tokens()));
         }
         return matches;
@@ -69,22 +69,22 @@ final class Matches {
     }
 
     /** Tokens of the prompt's beginning that lie in this node's memory. */
-    int memoryTokens(String pool, int[] tokens) {
+    int memoryTokens(String pool, Tenant tenant, int[] tokens) {
         LocalKvPool local = services.localPools().get(pool);
         if (local == null) {
             return 0;
         }
-        try (LocalMatch match = local.probe(Tenant.DEFAULT, tokens)) {
+        try (LocalMatch match = local.probe(tenant, tokens)) {
             return match.matchedTokens();
         }
     }
 
-    private int localTokens(String pool, int[] tokens) {
+    private int localTokens(String pool, Tenant tenant, int[] tokens) {
         LocalKvPool local = services.localPools().get(pool);
         if (local == null) {
             return 0;
         }
-        try (LocalMatch match = local.probe(Tenant.DEFAULT, tokens)) {
+        try (LocalMatch match = local.probe(tenant, tokens)) {
             SsdTier tier = services.tiers().get(pool);
             return tier == null || match.complete()
                     ? match.matchedTokens()

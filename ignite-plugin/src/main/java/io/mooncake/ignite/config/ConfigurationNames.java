@@ -58,7 +58,9 @@ public final class ConfigurationNames {
             new Option("indexEntries", "blocks a pool", "4194304", "1024..67108862", false),
             new Option("feedRing", "size", "16MiB", "2MiB..16GiB", false),
             new Option("metricsHost", "address", "127.0.0.1", "an address of this machine", false),
-            new Option("metricsPort", "port", "0", "0 (off), 1..65535", false));
+            new Option("metricsPort", "port", "0", "0 (off), 1..65535", false),
+            new Option("tenantResolver", "bean", "none", "none, or a bean that implements TenantResolver", false),
+            new Option("operators", "logins", "ignite", "logins of Ignite's users", false));
 
     private static final Pattern UNKNOWN_PROPERTY =
             Pattern.compile("[Ii]nvalid property '(\\w+)' of bean class \\[([\\w.$]+)]");

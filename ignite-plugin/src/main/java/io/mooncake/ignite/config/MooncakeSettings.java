@@ -4,6 +4,7 @@ package io.mooncake.ignite.config;
 import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
+import io.mooncake.ignite.TenantResolver;
 import io.mooncake.transfer.TransferEngineConfig;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,6 +37,8 @@ import org.jspecify.annotations.Nullable;
  * @param feedRingBytes off the heap, for the last events of this node's pools
  * @param metricsHost where metrics are shown to Prometheus
  * @param metricsPort its port; 0: nowhere
+ * @param tenantResolver says whose blocks a caller sees; null: all are the default tenant's
+ * @param operators logins that see the figures of all tenants
  * @param memoryPlan what the node may use at most
  */
 public record MooncakeSettings(
@@ -62,10 +65,13 @@ public record MooncakeSettings(
         long feedRingBytes,
         String metricsHost,
         int metricsPort,
+        @Nullable TenantResolver tenantResolver,
+        List<String> operators,
         MemoryPlan memoryPlan) {
     public MooncakeSettings {
         pools = List.copyOf(pools);
         extensions = List.copyOf(extensions);
+        operators = List.copyOf(operators);
     }
 
     @Override

@@ -5,6 +5,7 @@ import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.SsdTier;
+import io.mooncake.ignite.TenantResolver;
 import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.ignite.metrics.PrometheusMetricExporterSpi;
 import io.mooncake.memory.LocalKvPool;
@@ -34,4 +35,6 @@ public final class PluginOptions extends EngineOptions {
     public @Nullable String feedRing = "16MiB";
     public @Nullable String metricsHost = PrometheusMetricExporterSpi.DEFAULT_HOST;
     public int metricsPort;
+    public @Nullable TenantResolver tenantResolver;
+    public @Nullable List<String> operators = List.of("ignite");
 }

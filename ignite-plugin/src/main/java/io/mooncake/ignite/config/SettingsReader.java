@@ -87,6 +87,7 @@ public final class SettingsReader {
         range("indexEntries", options.indexEntries, 1_024, PoolIndex.MAX_ENTRIES);
         range("metricsPort", options.metricsPort, 0, 65_535);
         String metricsHost = metricsHost();
+        List<String> operators = operators();
         long feedRing = feedRing();
         MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools.size(), feedRing, extensions);
         Path directory = sharedMemoryDirectory();
@@ -122,6 +123,8 @@ public final class SettingsReader {
                 feedRing,
                 metricsHost,
                 options.metricsPort,
+                options.tenantResolver,
+                operators,
                 plan);
     }
 
@@ -364,6 +367,15 @@ public final class SettingsReader {
         if (named == null || named.isBlank() || !EngineOptionsReader.ownAddress(named, true)) {
             refuse("metricsHost", named == null || named.isBlank() ? "empty" : named, "an address of this machine");
             return "";
+        }
+        return named;
+    }
+
+    private List<String> operators() {
+        List<String> named = options.operators;
+        if (named == null || named.stream().anyMatch(login -> login == null || login.isBlank())) {
+            refuse("operators", String.valueOf(named), "a list of logins, none of them empty");
+            return List.of();
         }
         return named;
     }

@@ -12,6 +12,7 @@ import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.ignite.state.StateStore;
+import io.mooncake.ignite.tenant.Tenants;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.SsdTier;
@@ -79,6 +80,9 @@ public interface NodeServices {
 
     /** What the cluster must remember: pins, replica intents, quotas, pools. */
     StateStore state();
+
+    /** Whose blocks a caller sees. */
+    Tenants tenants();
 
     /** Where copies are, and who is to leave. From {@link NodeComponent#start} on. */
     Placement placement();

@@ -5,6 +5,7 @@ import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Route;
 import io.mooncake.ignite.RouteDecision;
 import io.mooncake.ignite.RoutedJob;
+import io.mooncake.memory.Tenant;
 import java.util.concurrent.CompletionStage;
 
 /** The part of a node that decides where requests go; {@link io.mooncake.ignite.Mooncake} hands its calls to it. */
@@ -16,5 +17,5 @@ public interface RequestRouter extends NodeComponent {
     <R> CompletionStage<R> submit(Route route, RoutedJob<R> job);
 
     /** See {@link io.mooncake.ignite.Mooncake#explain}. */
-    Explanation explain(String pool, int[] tokens);
+    Explanation explain(String pool, Tenant tenant, int[] tokens);
 }

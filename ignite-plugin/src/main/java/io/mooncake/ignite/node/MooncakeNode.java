@@ -3,6 +3,7 @@ package io.mooncake.ignite.node;
 
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.Caller;
 import io.mooncake.ignite.DrainResult;
 import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.KvBlocks;
@@ -98,8 +99,23 @@ final class MooncakeNode implements Mooncake {
     }
 
     @Override
-    public Explanation explain(String pool, int[] tokens) {
-        return runtime.router().explain(pool, tokens);
+    public Explanation explain(String pool, Tenant tenant, int[] tokens) {
+        return runtime.router().explain(pool, tenant, tokens);
+    }
+
+    @Override
+    public Tenant tenant(String name) {
+        return runtime.tenants().named(name);
+    }
+
+    @Override
+    public Tenant tenantOf(Caller caller) {
+        return runtime.tenants().of(caller);
+    }
+
+    @Override
+    public void requireOperator(Caller caller) {
+        runtime.tenants().requireOperator(caller);
     }
 
     @Override

@@ -22,6 +22,7 @@ import io.mooncake.ignite.internal.RequestRouter;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.ignite.state.StateStore;
+import io.mooncake.ignite.tenant.Tenants;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.SsdTier;
@@ -62,6 +63,7 @@ public final class NodeRuntime implements NodeServices {
     private final ExtensionRunner extensions;
     private final Mooncake mooncake = new MooncakeNode(this);
     private final NodePools pools;
+    private final Tenants tenants;
 
     private volatile @Nullable EngineOwner engineOwner;
     private volatile @Nullable FeedService feed;
@@ -81,6 +83,7 @@ public final class NodeRuntime implements NodeServices {
         this.indexes = new ClusterIndexes(members, settings.indexEntries());
         this.threads = new NodeThreads(nodeName(config));
         this.pools = new NodePools(settings, ownName(), indexes, nanoClock());
+        this.tenants = new Tenants(settings.secret(), settings.tenantResolver(), settings.operators());
         this.extensions = new ExtensionRunner(settings.extensions(), threads.scheduler());
     }
 
@@ -219,6 +222,11 @@ public final class NodeRuntime implements NodeServices {
     @Override
     public StateStore state() {
         return part(StateStore.class);
+    }
+
+    @Override
+    public Tenants tenants() {
+        return tenants;
     }
 
     @Override

@@ -320,6 +320,7 @@ final class BlockFetcher {
                             ILLEGAL_STATE,
                             CONFIGURATION,
                             MODEL_REFUSED,
+                            DENIED,
                             NOT_FOUND,
                             INTERNAL -> MissReason.PEER_UNREACHABLE;
                 };

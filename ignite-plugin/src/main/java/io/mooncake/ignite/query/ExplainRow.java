@@ -48,7 +48,11 @@ record ExplainRow(
             return List.of();
         }
         String asked = tokens.toString();
-        Explanation seen = services.mooncake().explain(pool.toString(), parse(asked));
+        Explanation seen = services.mooncake()
+                .explain(
+                        pool.toString(),
+                        services.tenants().of(services.adapter().sqlCaller()),
+                        parse(asked));
         List<ExplainRow> rows = new ArrayList<>();
         for (Explanation.Piece piece : seen.pieces()) {
             rows.add(new ExplainRow(

@@ -2,9 +2,10 @@
 package io.mooncake.ignite.query;
 
 import io.mooncake.ignite.Role;
-import io.mooncake.ignite.adapter.IgniteAdapter;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
+import java.util.Map;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** Registers views and metrics on every node, and deploys the service from server nodes that hold a pool. */
@@ -16,41 +17,69 @@ public final class NodeQueries implements NodeComponent {
 
     @Override
     public void start(NodeServices services) {
-        IgniteAdapter views = services.adapter();
-        views.registerView(
+        views(services);
+        NodeMetrics.register(services);
+    }
+
+    private static void views(NodeServices services) {
+        view(
+                services,
                 BlockRow.VIEW,
                 BlockRow.DESCRIPTION,
                 BlockRow.COLUMNS,
                 filter -> BlockRow.rows(services.localPools(), services.tiers(), filter));
-        views.registerView(
+        view(
+                services,
                 MissRow.VIEW,
                 MissRow.DESCRIPTION,
                 MissRow.COLUMNS,
                 filter -> MissRow.rows(services.localPools(), filter));
-        views.registerView(
-                PathRow.VIEW, PathRow.DESCRIPTION, PathRow.COLUMNS, filter -> PathRow.rows(services, filter));
-        views.registerView(
-                PeerRow.VIEW, PeerRow.DESCRIPTION, PeerRow.COLUMNS, filter -> PeerRow.rows(services, filter));
-        views.registerView(
-                LeaseRow.VIEW, LeaseRow.DESCRIPTION, LeaseRow.COLUMNS, filter -> LeaseRow.rows(services, filter));
-        views.registerView(
+        view(services, PathRow.VIEW, PathRow.DESCRIPTION, PathRow.COLUMNS, filter -> PathRow.rows(services, filter));
+        view(services, PeerRow.VIEW, PeerRow.DESCRIPTION, PeerRow.COLUMNS, filter -> PeerRow.rows(services, filter));
+        view(
+                services,
+                LeaseRow.VIEW,
+                LeaseRow.DESCRIPTION,
+                LeaseRow.COLUMNS,
+                filter -> LeaseRow.rows(services, filter));
+        view(
+                services,
                 SegmentRow.VIEW,
                 SegmentRow.DESCRIPTION,
                 SegmentRow.COLUMNS,
                 filter -> SegmentRow.rows(services, filter));
-        views.registerView(
+        view(
+                services,
                 TransferRow.VIEW,
                 TransferRow.DESCRIPTION,
                 TransferRow.COLUMNS,
                 filter -> TransferRow.rows(services, filter));
-        views.registerView(
-                ExplainRow.VIEW,
-                ExplainRow.DESCRIPTION,
-                ExplainRow.COLUMNS,
-                filter -> ExplainRow.rows(services, filter));
-        views.registerView(
-                IndexRow.VIEW, IndexRow.DESCRIPTION, IndexRow.COLUMNS, filter -> IndexRow.rows(services, filter));
-        NodeMetrics.register(services);
+        view(
+                services,
+                IndexRow.VIEW,
+                IndexRow.DESCRIPTION,
+                IndexRow.COLUMNS,
+                filter -> IndexRow.rows(services, filter));
+        // For everybody: it speaks of the caller's own blocks.
+        services.adapter()
+                .registerView(
+                        ExplainRow.VIEW,
+                        ExplainRow.DESCRIPTION,
+                        ExplainRow.COLUMNS,
+                        filter -> ExplainRow.rows(services, filter));
+    }
+
+    /** A view for operators, because its rows are of all tenants. */
+    private static <R> void view(
+            NodeServices services,
+            String name,
+            String description,
+            Columns<R> columns,
+            Function<Map<String, Object>, Iterable<R>> rows) {
+        services.adapter().registerView(name, description, columns, filter -> {
+            services.tenants().requireOperator(services.adapter().sqlCaller());
+            return rows.apply(filter);
+        });
     }
 
     @Override

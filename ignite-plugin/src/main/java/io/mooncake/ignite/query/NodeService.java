@@ -3,6 +3,7 @@ package io.mooncake.ignite.query;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.client.MooncakeService;
+import io.mooncake.ignite.Caller;
 import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.NodeStatistics;
@@ -15,7 +16,10 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.resources.IgniteInstanceResource;
+import org.apache.ignite.resources.ServiceContextResource;
 import org.apache.ignite.services.Service;
+import org.apache.ignite.services.ServiceCallContext;
+import org.apache.ignite.services.ServiceContext;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,9 +32,13 @@ public final class NodeService implements Service, MooncakeService {
     @IgniteInstanceResource
     private transient @Nullable Ignite ignite;
 
+    @ServiceContextResource
+    private transient @Nullable ServiceContext context;
+
     @Override
     public Map<String, Object> explain(String pool, int[] tokens) {
-        Explanation explanation = mooncake().explain(pool, tokens);
+        Mooncake mooncake = mooncake();
+        Explanation explanation = mooncake.explain(pool, mooncake.tenantOf(caller()), tokens);
         Map<String, Integer> matches = new LinkedHashMap<>();
         explanation.matches().forEach(match -> matches.put(match.nodeId().toString(), match.tokens()));
         Map<String, Object> answer = new LinkedHashMap<>();
@@ -67,12 +75,16 @@ public final class NodeService implements Service, MooncakeService {
 
     @Override
     public String route(String pool, int[] tokens) {
-        return mooncake().decide(Route.of(pool, tokens)).nodeId().toString();
+        Mooncake mooncake = mooncake();
+        Route route = Route.of(pool, tokens).tenant(mooncake.tenantOf(caller()).name());
+        return mooncake.decide(route).nodeId().toString();
     }
 
     @Override
     public Map<String, Object> statistics() {
-        NodeStatistics figures = mooncake().statistics();
+        Mooncake mooncake = mooncake();
+        mooncake.requireOperator(caller());
+        NodeStatistics figures = mooncake.statistics();
         Map<String, Object> answer = new LinkedHashMap<>();
         answer.put("nodeId", figures.nodeId().toString());
         answer.put("blocks", figures.blocks());
@@ -89,6 +101,13 @@ public final class NodeService implements Service, MooncakeService {
         answer.put("indexEntries", figures.indexEntries());
         answer.put("sql", IgniteAdapter.sqlEngines(node()));
         return answer;
+    }
+
+    private Caller caller() {
+        ServiceContext call = context;
+        ServiceCallContext attributes = call == null ? null : call.currentCallContext();
+        return IgniteAdapter.caller(
+                node(), Caller.Kind.THIN, attributes == null ? null : attributes.attribute(MooncakeService.API_KEY));
     }
 
     private Mooncake mooncake() {

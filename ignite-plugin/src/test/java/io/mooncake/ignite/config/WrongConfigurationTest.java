@@ -302,6 +302,17 @@ class WrongConfigurationTest {
                 option("feedRing", "1MiB", "feedRing: 1MiB (expected: 2MiB..16GiB)"),
                 option("feedRing", "17GiB", "2MiB..16GiB"),
                 option("feedRing", "big", "feedRing: big"),
+                option(
+                        "operators",
+                        "ignite,,",
+                        "operators: [ignite, , ] (expected: a list of logins, none of them empty)"),
+                option("tenantResolver", "acme", "acme", "TenantResolver"),
+                bean(
+                        "tenant without a name",
+                        GOOD + "<property name='tenantResolver'><bean class='io.mooncake.ignite.KnownTenants'>"
+                                + "<property name='logins'><map><entry key='alice' value=''/></map></property>"
+                                + "</bean></property>",
+                        "tenant name:  (expected: 1..128 characters)"),
                 option("metricsPort", "-1", "metricsPort: -1 (expected: 0..65535)"),
                 option("metricsPort", "65536", "metricsPort: 65536 (expected: 0..65535)"),
                 option("metricsHost", "", "metricsHost: empty (expected: an address of this machine)"),

@@ -65,6 +65,7 @@ final class RdmaControl {
                     EXHAUSTED,
                     PEER_UNREACHABLE,
                     CORRUPT,
+                    DENIED,
                     NOT_FOUND,
                     INTERNAL -> TransferStatus.PEER_UNREACHABLE;
         };
