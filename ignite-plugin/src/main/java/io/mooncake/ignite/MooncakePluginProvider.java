@@ -237,6 +237,12 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /** Most token ids of other nodes' blocks that this node remembers, in each of its pools in FAST mode, to find parts of blocks; 16,777,216 by default. */
+    public MooncakePluginProvider setIndexTokens(int indexTokens) {
+        options.indexTokens = indexTokens;
+        return this;
+    }
+
     /** Off the heap, for the last events of this node's pools, from which others repair what they missed; 16MiB by default. */
     public MooncakePluginProvider setFeedRing(@Nullable String feedRing) {
         options.feedRing = feedRing;

@@ -56,6 +56,7 @@ public final class ConfigurationNames {
             new Option("drainOnStopTimeoutMillis", "ms", "5000", "0..3600000", false),
             new Option("warmUpShare", "share of the blocks", "0.0", "0..0.9", false),
             new Option("indexEntries", "blocks a pool", "4194304", "1024..67108862", false),
+            new Option("indexTokens", "tokens a pool", "16777216", "0..1073741824", false),
             new Option("feedRing", "size", "16MiB", "2MiB..16GiB", false),
             new Option("metricsHost", "address", "127.0.0.1", "an address of this machine", false),
             new Option("metricsPort", "port", "0", "0 (off), 1..65535", false),

@@ -34,6 +34,7 @@ import org.jspecify.annotations.Nullable;
  * @param drainOnStop how long a stopping node gives its blocks to others; zero: not at all
  * @param warmUpShare share of the pools that a starting node fills from its peers
  * @param indexEntries most blocks of other nodes that this node knows of, in each pool
+ * @param indexTokens most token ids of such blocks that it remembers, in each of its own pools in FAST mode
  * @param feedRingBytes off the heap, for the last events of this node's pools
  * @param metricsHost where metrics are shown to Prometheus
  * @param metricsPort its port; 0: nowhere
@@ -62,6 +63,7 @@ public record MooncakeSettings(
         Duration drainOnStop,
         double warmUpShare,
         int indexEntries,
+        int indexTokens,
         long feedRingBytes,
         String metricsHost,
         int metricsPort,

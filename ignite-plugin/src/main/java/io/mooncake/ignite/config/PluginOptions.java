@@ -32,6 +32,7 @@ public final class PluginOptions extends EngineOptions {
     public long drainOnStopTimeoutMillis = 5_000;
     public double warmUpShare;
     public int indexEntries = PoolIndex.DEFAULT_ENTRIES;
+    public int indexTokens = PoolIndex.DEFAULT_TOKENS;
     public @Nullable String feedRing = "16MiB";
     public @Nullable String metricsHost = PrometheusMetricExporterSpi.DEFAULT_HOST;
     public int metricsPort;

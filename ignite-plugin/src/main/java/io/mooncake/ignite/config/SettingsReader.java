@@ -9,6 +9,7 @@ import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.ReuseMode;
 import io.mooncake.memory.policy.Policies;
 import io.mooncake.natives.SharedFile;
 import io.mooncake.transfer.TransferProtocol;
@@ -85,11 +86,12 @@ public final class SettingsReader {
             refuse("warmUpShare", options.warmUpShare, "0..0.9");
         }
         range("indexEntries", options.indexEntries, 1_024, PoolIndex.MAX_ENTRIES);
+        range("indexTokens", options.indexTokens, 0, PoolIndex.MAX_TOKENS);
         range("metricsPort", options.metricsPort, 0, 65_535);
         String metricsHost = metricsHost();
         List<String> operators = operators();
         long feedRing = feedRing();
-        MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools.size(), feedRing, extensions);
+        MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools, feedRing, extensions);
         Path directory = sharedMemoryDirectory();
         if (!wrong.isEmpty()) {
             throw new MooncakeException(
@@ -120,6 +122,7 @@ public final class SettingsReader {
                 Duration.ofMillis(options.drainOnStopTimeoutMillis),
                 options.warmUpShare,
                 options.indexEntries,
+                options.indexTokens,
                 feedRing,
                 metricsHost,
                 options.metricsPort,
@@ -389,20 +392,28 @@ public final class SettingsReader {
         return named;
     }
 
-    private MemoryPlan plan(long dram, long ssdHeap, int pools, long feedRing, List<NodeExtension> extensions) {
+    private MemoryPlan plan(
+            long dram, long ssdHeap, List<PoolDefinition> pools, long feedRing, List<NodeExtension> extensions) {
         long demand = 0;
         for (NodeExtension extension : extensions) {
             demand += Math.max(0, extension.offHeapBytes());
         }
         // A node without pools looks for the blocks of others all the same.
-        long index = Math.max(1, pools) * PoolIndex.bytes(Math.max(1, options.indexEntries));
+        long index = Math.max(1, pools.size()) * PoolIndex.bytes(Math.max(1, options.indexEntries));
+        for (PoolDefinition pool : pools) {
+            if (dram > 0 && pool.identity().mode() == ReuseMode.FAST) {
+                index += PoolIndex.tokenBytes(pool.identity().blockTokens(), Math.max(0, options.indexTokens));
+            }
+        }
         MemoryPlan plan = MemoryPlan.of(
-                ignite, new MemoryPlan.OwnParts(dram, ssdHeap, index, pools == 0 ? 0 : feedRing, demand), machineBytes);
+                ignite,
+                new MemoryPlan.OwnParts(dram, ssdHeap, index, pools.isEmpty() ? 0 : feedRing, demand),
+                machineBytes);
         if (!plan.fits() && dram <= machineBytes) {
             refuse(
                     "memory plan",
                     plan,
-                    "a sum within the machine or container; lower dram, indexEntries, -Xmx or the regions' maxSize");
+                    "a sum within the machine or container; lower dram, indexEntries, indexTokens, -Xmx or the regions' maxSize");
         }
         return plan;
     }

@@ -338,6 +338,11 @@ final class HolderTable {
         return entry != EntryPages.NONE && has(entry, entries.holders(entry), slot);
     }
 
+    /** Whether any slot has {@code key}, visible or not; without a lock. */
+    boolean known(long[] key) {
+        return entries.holdersOf(buckets.find(key, 0), key, 0) != 0;
+    }
+
     /** Why nobody has {@code key} any more, of {@link Graves}. */
     int whyGone(long[] key) {
         synchronized (this) {

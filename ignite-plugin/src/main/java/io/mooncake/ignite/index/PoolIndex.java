@@ -9,6 +9,7 @@ import io.mooncake.ignite.feed.RemovalCode;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvIdentity;
 import io.mooncake.memory.MissReason;
+import io.mooncake.memory.ReuseMode;
 import io.mooncake.memory.Tenant;
 import io.mooncake.memory.block.ChainKeys;
 import java.util.ArrayList;
@@ -32,6 +33,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Threading: safe for all threads.
  */
 public final class PoolIndex {
+    /** Token ids of one pool's blocks that a node remembers, where nothing else is said. */
+    public static final int DEFAULT_TOKENS = 1 << 24;
+    /** Most of them. */
+    public static final int MAX_TOKENS = 1 << 30;
     /** Blocks of one pool that a node knows of, where nothing else is said. */
     public static final int DEFAULT_ENTRIES = 1 << 22;
     /** Most blocks of one pool. */
@@ -52,6 +57,9 @@ public final class PoolIndex {
 
     private final KvIdentity identity;
     private final HolderTable table;
+    /** Null where only whole blocks are shared, or there is no memory for more. */
+    private final @Nullable Siblings siblings;
+
     private final ConcurrentHashMap<Tenant, BlockKey> roots = new ConcurrentHashMap<>();
     private final Runnable full;
     private final AtomicBoolean fullTold = new AtomicBoolean();
@@ -69,17 +77,29 @@ public final class PoolIndex {
 
     /** @param full called once, when the first block finds no room, by who announced it */
     public PoolIndex(KvIdentity identity, int maxEntries, Runnable full) {
+        this(identity, maxEntries, 0, full);
+    }
+
+    /** @param maxTokens ids that it remembers of blocks of a pool in FAST mode, so that parts of blocks are found; 0 for none */
+    public PoolIndex(KvIdentity identity, int maxEntries, long maxTokens, Runnable full) {
         if (maxEntries < 1 || maxEntries > MAX_ENTRIES) {
             throw MooncakeException.invalid("index entries", maxEntries, "1.." + MAX_ENTRIES);
         }
         this.identity = identity;
         this.full = full;
         table = new HolderTable(maxEntries);
+        boolean parts = identity.mode() == ReuseMode.FAST && maxTokens >= identity.blockTokens();
+        siblings = parts ? new Siblings(identity.blockTokens(), maxTokens) : null;
     }
 
     /** Bytes off the heap that {@code maxEntries} blocks take. */
     public static long bytes(int maxEntries) {
         return HolderTable.bytes(maxEntries);
+    }
+
+    /** Bytes off the heap that {@code maxTokens} remembered ids of blocks in FAST mode take, besides. */
+    public static long tokenBytes(int blockTokens, long maxTokens) {
+        return Siblings.bytes(blockTokens, maxTokens);
     }
 
     /** What the pool's blocks mean. */
@@ -170,6 +190,29 @@ public final class PoolIndex {
         return runs;
     }
 
+    /**
+     * The block after {@code parent} that begins with most of {@code tokens[from..]}, the last token excepted, which is always computed. Only of blocks that
+     * were announced lately; what is found is a child of {@code parent} with these tokens for certain, its holders are as late as any.
+     *
+     * @param parent key of the last whole block, or the root of the pool's tenant
+     * @param from of the first token after it
+     * @return null where nobody has one that begins alike, and in EXACT mode
+     */
+    public @Nullable Partial partial(BlockKey parent, int[] tokens, int from) {
+        int count = tokens.length - 1 - from;
+        if (siblings == null || count < 1) {
+            return null;
+        }
+        Siblings.Found found = siblings.find(
+                parent, tokens, from, count, key -> !runs(List.of(key), 0).isEmpty());
+        if (found == null) {
+            return null;
+        }
+        List<UUID> holders =
+                runs(List.of(found.key()), 0).stream().map(Run::nodeId).toList();
+        return holders.isEmpty() ? null : new Partial(found.key(), found.tokens(), holders);
+    }
+
     /** Other nodes that hold {@code key}. */
     public int holderCount(BlockKey key) {
         return runs(List.of(key), 0).size();
@@ -221,7 +264,12 @@ public final class PoolIndex {
         table.awaitSwept();
     }
 
-    /** Bytes that it takes off the heap now. */
+    /** Bytes that remembered token ids take off the heap now. */
+    public long tokenBytes() {
+        return siblings == null ? 0 : siblings.bytes();
+    }
+
+    /** Bytes that it takes off the heap now, token ids excepted. */
     public long bytes() {
         return table.bytes();
     }
@@ -242,6 +290,19 @@ public final class PoolIndex {
         /** All of them in memory. */
         public Run(UUID nodeId, int blocks) {
             this(nodeId, blocks, 0);
+        }
+    }
+
+    /**
+     * A block of which only the beginning is wanted.
+     *
+     * @param key the block
+     * @param tokens how many it has in common with the prompt, at least 1
+     * @param holders who has it, at least one
+     */
+    public record Partial(BlockKey key, int tokens, List<UUID> holders) {
+        public Partial {
+            holders = List.copyOf(holders);
         }
     }
 
@@ -267,15 +328,27 @@ public final class PoolIndex {
                 return;
             }
             switch (event.kind()) {
-                case STORED, PLACED -> store(event.place().code(), event.key());
+                case STORED -> stored(event);
+                case PLACED -> store(event.place().code(), event.key());
                 case REMOVED -> table.remove(slot, event.key(), reason(event.cause()));
             }
         }
 
-        private void store(int place, long[] key) {
-            if (!table.store(slot, place, key) && table.refused() > 0 && fullTold.compareAndSet(false, true)) {
+        private void stored(EventCursor event) {
+            // Of what somebody has already, the tokens are known. Version 1 of the feed tells none.
+            boolean tells =
+                    siblings != null && event.tokenCount() == identity.blockTokens() && !table.known(event.key());
+            if (store(event.place().code(), event.key()) && tells && siblings != null) {
+                siblings.add(event.parent(), event.key(), event.tokens());
+            }
+        }
+
+        private boolean store(int place, long[] key) {
+            boolean stored = table.store(slot, place, key);
+            if (!stored && table.refused() > 0 && fullTold.compareAndSet(false, true)) {
                 full.run();
             }
+            return stored;
         }
 
         @Override

@@ -7,6 +7,7 @@ import io.mooncake.ignite.index.ClusterIndex;
 import io.mooncake.ignite.index.HeldCopy;
 import io.mooncake.ignite.index.Holding;
 import io.mooncake.ignite.index.PoolIndex;
+import io.mooncake.ignite.index.PoolIndex.Partial;
 import io.mooncake.ignite.index.PoolIndex.Run;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
@@ -42,23 +43,28 @@ final class ClusterIndexes implements ClusterIndex {
 
     private final Members members;
     private final int maxEntries;
+    private final long maxTokens;
     private final Map<String, PoolIndex> pools = new ConcurrentHashMap<>();
 
-    /** @param maxEntries most blocks of other nodes that it knows of, in each pool */
-    ClusterIndexes(Members members, int maxEntries) {
+    /**
+     * @param maxEntries most blocks of other nodes that it knows of, in each pool
+     * @param maxTokens most token ids that it remembers of them in FAST mode, in each of this node's own pools
+     */
+    ClusterIndexes(Members members, int maxEntries, long maxTokens) {
         this.members = members;
         this.maxEntries = maxEntries;
+        this.maxTokens = maxTokens;
     }
 
-    /** Makes the index of a pool, once. */
+    /** Makes the index of a pool of this node, once: it finds parts of blocks, too, which only a pool here can fetch. */
     PoolIndex define(String plain, KvIdentity identity) {
-        return define(plain, IdentityText.encode(identity));
+        return define(plain, IdentityText.encode(identity), maxTokens);
     }
 
-    private PoolIndex define(String plain, String identity) {
+    private PoolIndex define(String plain, String identity, long tokens) {
         return pools.computeIfAbsent(
                 PoolNames.id(plain, identity),
-                id -> new PoolIndex(IdentityText.parse(identity), maxEntries, () -> tellFull(id)));
+                id -> new PoolIndex(IdentityText.parse(identity), maxEntries, tokens, () -> tellFull(id)));
     }
 
     /** Drops the indexes of pools that nobody has any more, such as those of weights that were rolled out of the cluster. */
@@ -84,7 +90,7 @@ final class ClusterIndexes implements ClusterIndex {
         Map<String, HolderSink> sinks = new HashMap<>();
         member.pools()
                 .forEach((pool, identity) ->
-                        sinks.put(pool, define(pool, identity).sink(member.nodeId())));
+                        sinks.put(pool, define(pool, identity, 0).sink(member.nodeId())));
         return sinks;
     }
 
@@ -94,6 +100,13 @@ final class ClusterIndexes implements ClusterIndex {
             @Override
             public List<Run> runs(List<BlockKey> keys, int from) {
                 return living(pool, keys, from);
+            }
+
+            @Override
+            public @Nullable Partial partial(BlockKey parent, int[] tokens, int from) {
+                PoolIndex index = find(pool);
+                Partial found = index == null ? null : index.partial(parent, tokens, from);
+                return found == null ? null : living(found);
             }
 
             @Override
@@ -133,6 +146,13 @@ final class ClusterIndexes implements ClusterIndex {
     private List<Run> living(String pool, List<BlockKey> keys, int from) {
         PoolIndex index = find(pool);
         return index == null ? List.of() : living(index.runs(keys, from)).toList();
+    }
+
+    private @Nullable Partial living(Partial found) {
+        List<UUID> holders = found.holders().stream()
+                .filter(node -> members.find(node).isPresent())
+                .toList();
+        return holders.isEmpty() ? null : new Partial(found.key(), found.tokens(), holders);
     }
 
     private Stream<Run> living(List<Run> runs) {

@@ -80,7 +80,7 @@ public final class NodeRuntime implements NodeServices {
         this.components = List.copyOf(components);
         this.adapter = new IgniteAdapter(ignite);
         this.members = new MemberTracker(adapter, NodeAttributes.pools(settings));
-        this.indexes = new ClusterIndexes(members, settings.indexEntries());
+        this.indexes = new ClusterIndexes(members, settings.indexEntries(), settings.indexTokens());
         this.threads = new NodeThreads(nodeName(config));
         this.pools = new NodePools(settings, ownName(), indexes, nanoClock());
         this.tenants = new Tenants(settings.secret(), settings.tenantResolver(), settings.operators());

@@ -144,6 +144,7 @@ class WrongConfigurationTest {
                         typo("metricPort", "metricsPort"),
                         typo("metricsHosts", "metricsHost"),
                         typo("indexEntry", "indexEntries"),
+                        typo("indexToken", "indexTokens"),
                         typo("feedring", "feedRing")),
                 Stream.of(
                                 "layer:layers",
@@ -298,6 +299,8 @@ class WrongConfigurationTest {
                 option("warmUpShare", "NaN", "warmUpShare: NaN", "0..0.9"),
                 option("warmUpShare", "1", "warmUpShare: 1.0", "0..0.9"),
                 option("indexEntries", "1023", "indexEntries: 1023 (expected: 1024..67108862)"),
+                option("indexTokens", "-1", "indexTokens: -1 (expected: 0..1073741824)"),
+                option("indexTokens", "1073741825", "0..1073741824"),
                 option("indexEntries", "67108863", "1024..67108862"),
                 option("feedRing", "1MiB", "feedRing: 1MiB (expected: 2MiB..16GiB)"),
                 option("feedRing", "17GiB", "2MiB..16GiB"),
