@@ -149,6 +149,16 @@ public final class ForkedJvm implements AutoCloseable {
         }
     }
 
+    /** Stops all its threads where they are, as a machine that hangs does; {@link #resume} lets them go on. */
+    public void pause() {
+        signal("STOP");
+    }
+
+    /** Takes {@link #pause} back. */
+    public void resume() {
+        signal("CONT");
+    }
+
     /** Waits for its end and returns the exit code; DEADLINE_EXCEEDED with the output when it does not end. */
     public int exitCode(Duration timeout) {
         try {
@@ -178,6 +188,7 @@ public final class ForkedJvm implements AutoCloseable {
         private final List<String> jvmArguments = new ArrayList<>();
         private final List<String> arguments = new ArrayList<>();
         private final List<String> classPath = new ArrayList<>();
+        private List<String> launcher = List.of();
 
         private Builder(String mainClass) {
             this.mainClass = mainClass;
@@ -208,9 +219,15 @@ public final class ForkedJvm implements AutoCloseable {
             return this;
         }
 
+        /** Starts it by another program, which becomes it ({@code exec}), for example {@code ip netns exec NAME}. */
+        public Builder launcher(String... command) {
+            launcher = List.of(command);
+            return this;
+        }
+
         /** Starts it. */
         public ForkedJvm start() {
-            List<String> command = new ArrayList<>();
+            List<String> command = new ArrayList<>(launcher);
             command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
             command.add("@" + jvmArgsFile());
             command.addAll(jvmArguments);

@@ -3,11 +3,11 @@ package io.mooncake.testkit;
 
 import io.mooncake.base.MooncakeException;
 import io.mooncake.djl.ModelExtension;
-import io.mooncake.djl.gguf.TinyLlama;
+import io.mooncake.ignite.DrainResult;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.MooncakePluginProvider;
+import io.mooncake.ignite.PoolBean;
 import io.mooncake.memory.KvPool;
-import io.mooncake.transfer.ignite.TransferCommunicationSpi;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -16,25 +16,21 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Queue;
-import java.util.Set;
+import java.util.Objects;
 import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.configuration.IgniteConfiguration;
-import org.apache.ignite.failure.FailureContext;
 import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
 import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
-import org.apache.ignite.spi.discovery.tcp.ipfinder.vm.TcpDiscoveryVmIpFinder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Real Ignite nodes in one process, each with the plugin, a pool and the model {@value #MODEL}: a tiny Llama with seeded random weights.
+ * Real Ignite nodes in one process, each with the plugin and either the model {@value #MODEL}, a tiny Llama with seeded random weights, or
+ * the pools that the test names. With pools it needs no DJL on the class path.
  *
  * <p>Nodes find each other on the loopback address, on ports of their own. Ownership: close it; that stops every node and removes its
  * files. Threading: one test thread.
@@ -46,19 +42,27 @@ public final class MooncakeCluster implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final Builder builder;
-    private final Path folder;
-    private final String name = "mooncake-" + UUID.randomUUID().toString().substring(0, 8);
-    private final TcpDiscoveryVmIpFinder finder = new TcpDiscoveryVmIpFinder(true);
+    private final ClusterPlan plan;
     private final List<@Nullable Ignite> servers = new ArrayList<>();
     private final List<Ignite> clients = new ArrayList<>();
-    private final Set<String> expectedToFail = ConcurrentHashMap.newKeySet();
-    private final Queue<String> failures = new ConcurrentLinkedQueue<>();
+    private final List<Ignite> plain = new ArrayList<>();
+    private final FailureLog failures = new FailureLog();
 
     private MooncakeCluster(Builder builder) {
         this.builder = builder;
         try {
-            this.folder = Files.createTempDirectory("mooncake-cluster");
-            TinyLlama.write(modelFile(), builder.seed);
+            this.plan = new ClusterPlan(
+                    "mooncake-" + UUID.randomUUID().toString().substring(0, 8),
+                    Files.createTempDirectory("mooncake-cluster"),
+                    builder.pools,
+                    builder.dram,
+                    builder.communicationSpi,
+                    builder.plugin,
+                    builder.configurer,
+                    TestPorts.free(ClusterPlan.PORTS));
+            if (builder.pools.isEmpty()) {
+                TinyModel.write(plan.modelFile(), builder.seed);
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -69,16 +73,48 @@ public final class MooncakeCluster implements AutoCloseable {
         return new Builder();
     }
 
+    /** A small pool for {@link Builder#pools}: two layers, two heads of four F32, sixteen tokens a block; 2,048 bytes of payload a block. */
+    public static PoolBean smallPool(String name) {
+        return new PoolBean()
+                .setName(name)
+                .setModel("weights of " + name)
+                .setLayers(2)
+                .setKvHeads(2)
+                .setHeadSize(4)
+                .setBlockTokens(16);
+    }
+
     /** The model's GGUF file. */
     public Path modelFile() {
-        return folder.resolve("tiny.gguf");
+        return plan.modelFile();
     }
 
     /** Starts one more server node and returns its index. */
     public int startNode() {
         int index = servers.size();
-        servers.add(Ignition.start(configuration("node-" + index, false)));
+        servers.add(Ignition.start(plan.server(index, failures)));
         return index;
+    }
+
+    /** Starts server node {@code index}, which was stopped or killed, again: another life under the same consistent id. */
+    public void restartNode(int index) {
+        if (servers.get(index) != null) {
+            throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "node " + index + " runs");
+        }
+        servers.set(index, Ignition.start(plan.server(index, failures)));
+    }
+
+    /** Starts one more thick client, an observer unless {@code change} says otherwise, and returns its index. */
+    public int startClient(UnaryOperator<MooncakePluginProvider> change) {
+        clients.add(Ignition.start(plan.client(clients.size(), change, failures)));
+        return clients.size() - 1;
+    }
+
+    /** Starts a server without the plugin, as a user of Ignite has it; it stops with the cluster. */
+    public Ignite startPlainNode(String name) {
+        Ignite node = Ignition.start(plan.plain(name, failures));
+        plain.add(node);
+        return node;
     }
 
     /** Server nodes ever started, those killed since included. */
@@ -90,7 +126,7 @@ public final class MooncakeCluster implements AutoCloseable {
     public Ignite ignite(int index) {
         Ignite ignite = servers.get(index);
         if (ignite == null) {
-            throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "node " + index + " was killed");
+            throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "node " + index + " was stopped");
         }
         return ignite;
     }
@@ -105,9 +141,15 @@ public final class MooncakeCluster implements AutoCloseable {
         return Mooncake.of(clients.get(index));
     }
 
-    /** The model's pool on server node {@code index}. */
+    /** The model's pool on server node {@code index}, or the first of those that the test named. */
     public KvPool pool(int index) {
-        return node(index).pool(MODEL);
+        return node(index).pool(poolName());
+    }
+
+    private String poolName() {
+        return builder.pools.isEmpty()
+                ? MODEL
+                : builder.pools.get(0).toDefinition().name();
     }
 
     /** The model on server node {@code index}. */
@@ -120,6 +162,11 @@ public final class MooncakeCluster implements AutoCloseable {
         return ignite(index).cluster().localNode().id();
     }
 
+    /** Port of thin and JDBC clients of server node {@code index}, one of the first sixteen. */
+    public int connectorPort(int index) {
+        return plan.connectorPort(index);
+    }
+
     /**
      * Takes node {@code index} out without a farewell: its sockets break first, so that the others see a failure, then its threads end.
      * For the death of a real process use {@link ForkedJvm#kill()}.
@@ -127,14 +174,37 @@ public final class MooncakeCluster implements AutoCloseable {
     public void killNode(int index) {
         Ignite victim = ignite(index);
         servers.set(index, null);
-        expectedToFail.add(victim.name());
+        failures.expect(victim.name());
         ((TcpDiscoverySpi) victim.configuration().getDiscoverySpi()).simulateNodeFailure();
         ((TcpCommunicationSpi) victim.configuration().getCommunicationSpi()).simulateNodeFailure();
         Ignition.stop(victim.name(), true);
-        int left = (int) servers.stream().filter(server -> server != null).count() + clients.size();
-        await("the others to see node " + index + " gone", PATIENCE, () -> servers.stream()
-                .filter(server -> server != null)
-                .allMatch(server -> server.cluster().nodes().size() == left));
+        awaitTopology("the others to see node " + index + " gone");
+    }
+
+    /** Stops node {@code index} in an orderly way; it drains first where the plugin's options say so. */
+    public void stopNode(int index) {
+        Ignite leaving = ignite(index);
+        servers.set(index, null);
+        Ignition.stop(leaving.name(), true);
+        awaitTopology("the others to see node " + index + " leave");
+    }
+
+    /** Gives what only node {@code index} holds to others; it takes no requests any more, until {@link Mooncake#resume()}. */
+    public DrainResult drain(int index) {
+        return node(index).drain(PATIENCE);
+    }
+
+    private void awaitTopology(String what) {
+        int left = (int) alive().count() + clients.size() + plain.size();
+        await(
+                what,
+                PATIENCE,
+                () -> Stream.concat(alive(), clients.stream())
+                        .allMatch(node -> node.cluster().nodes().size() == left));
+    }
+
+    private Stream<Ignite> alive() {
+        return servers.stream().filter(Objects::nonNull);
     }
 
     /** Waits until every node's index holds exactly the blocks that the other nodes hold. */
@@ -143,15 +213,10 @@ public final class MooncakeCluster implements AutoCloseable {
     }
 
     private boolean indexed() {
-        List<Mooncake> alive = new ArrayList<>();
-        for (Ignite server : servers) {
-            if (server != null) {
-                alive.add(Mooncake.of(server));
-            }
-        }
+        List<Mooncake> nodes = alive().map(Mooncake::of).toList();
         long total =
-                alive.stream().mapToLong(node -> node.statistics().blocks()).sum();
-        for (Mooncake node : alive) {
+                nodes.stream().mapToLong(node -> node.statistics().blocks()).sum();
+        for (Mooncake node : nodes) {
             if (node.statistics().indexEntries() != total - node.statistics().blocks()) {
                 return false;
             }
@@ -162,6 +227,29 @@ public final class MooncakeCluster implements AutoCloseable {
             }
         }
         return true;
+    }
+
+    /** Waits until every node says that {@code holders} nodes have all whole blocks of {@code tokens}. */
+    public void awaitHolders(int[] tokens, int holders) {
+        int blockTokens = pool(firstAlive()).identity().blockTokens();
+        // The last token is always computed, so a prompt of whole blocks is never reused to its end.
+        int whole = (tokens.length - 1) / blockTokens * blockTokens;
+        await(
+                holders + " holders of " + whole + " tokens",
+                PATIENCE,
+                () -> alive().allMatch(node -> Mooncake.of(node).explain(poolName(), tokens).matches().stream()
+                                .filter(match -> match.tokens() == whole)
+                                .count()
+                        == holders));
+    }
+
+    private int firstAlive() {
+        for (int i = 0; i < servers.size(); i++) {
+            if (servers.get(i) != null) {
+                return i;
+            }
+        }
+        throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "no node runs");
     }
 
     /** Waits until {@code condition} holds, or fails saying what was waited for. */
@@ -181,6 +269,11 @@ public final class MooncakeCluster implements AutoCloseable {
         }
     }
 
+    /** The same, a minute at most. */
+    public static void await(String what, BooleanSupplier condition) {
+        await(what, PATIENCE, condition);
+    }
+
     /**
      * Stops every node and removes the files. Idempotent.
      *
@@ -188,9 +281,7 @@ public final class MooncakeCluster implements AutoCloseable {
      */
     @Override
     public void close() {
-        for (Ignite client : clients) {
-            Ignition.stop(client.name(), true);
-        }
+        clients.forEach(client -> Ignition.stop(client.name(), true));
         clients.clear();
         for (int i = 0; i < servers.size(); i++) {
             Ignite server = servers.get(i);
@@ -199,25 +290,19 @@ public final class MooncakeCluster implements AutoCloseable {
                 Ignition.stop(server.name(), true);
             }
         }
-        try (Stream<Path> files = Files.walk(folder)) {
+        plain.forEach(node -> Ignition.stop(node.name(), true));
+        plain.clear();
+        try (Stream<Path> files = Files.exists(plan.folder()) ? Files.walk(plan.folder()) : Stream.empty()) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.deleteIfExists(file);
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        String failure = failures.poll();
+        String failure = failures.first();
         if (failure != null) {
             throw new MooncakeException(MooncakeException.Code.INTERNAL, failure);
         }
-    }
-
-    /** In place of Ignite's own handler, which would halt the test's process. */
-    private boolean failed(Ignite node, FailureContext context) {
-        if (!expectedToFail.contains(node.name())) {
-            failures.add("critical failure of node " + node.name() + ": " + context);
-        }
-        return true;
     }
 
     private MooncakeCluster start() {
@@ -226,7 +311,7 @@ public final class MooncakeCluster implements AutoCloseable {
                 startNode();
             }
             for (int i = 0; i < builder.clients; i++) {
-                clients.add(Ignition.start(configuration("client-" + i, true)));
+                startClient(UnaryOperator.identity());
             }
             return this;
         } catch (RuntimeException e) {
@@ -235,49 +320,15 @@ public final class MooncakeCluster implements AutoCloseable {
         }
     }
 
-    private IgniteConfiguration configuration(String node, boolean client) {
-        MooncakePluginProvider plugin = new MooncakePluginProvider()
-                // A node that is killed gives nothing to others first.
-                .setDrainOnStopTimeoutMillis(0);
-        plugin.setSecret("test-kit-secret-" + name);
-        if (!client) {
-            ModelExtension model = new ModelExtension();
-            model.setName(MODEL);
-            model.setUri(modelFile().toString());
-            model.setThreads(1);
-            plugin.setDram(builder.dram);
-            // Tests say what is reused; a slow machine must not turn that into a miss.
-            plugin.setFetchTimeoutMillis(20_000);
-            plugin.setExtensions(List.of(model));
-        }
-        IgniteConfiguration config = new IgniteConfiguration()
-                .setIgniteInstanceName(name + "-" + node)
-                .setConsistentId(name + "-" + node)
-                .setWorkDirectory(folder.resolve(node).toString())
-                .setLocalHost("127.0.0.1")
-                .setClientMode(client)
-                .setMetricsLogFrequency(0)
-                .setFailureDetectionTimeout(30_000)
-                .setClientFailureDetectionTimeout(30_000)
-                .setFailureHandler(this::failed)
-                .setDiscoverySpi(new TcpDiscoverySpi().setIpFinder(finder).setLocalPort(builder.discoveryPort))
-                .setPluginProviders(plugin);
-        if (builder.communicationSpi) {
-            TransferCommunicationSpi communication = new TransferCommunicationSpi();
-            communication.setSecret("test-kit-secret-" + name);
-            config.setCommunicationSpi(communication);
-        }
-        return builder.configurer.apply(config);
-    }
-
     /** Collects what a cluster is to be. */
     public static final class Builder {
         private int nodes = 3;
         private int clients;
         private String dram = "64MiB";
         private long seed = 42;
-        private int discoveryPort = 48500;
+        private List<PoolBean> pools = List.of();
         private boolean communicationSpi;
+        private UnaryOperator<MooncakePluginProvider> plugin = UnaryOperator.identity();
         private UnaryOperator<IgniteConfiguration> configurer = UnaryOperator.identity();
 
         private Builder() {}
@@ -312,15 +363,21 @@ public final class MooncakeCluster implements AutoCloseable {
             return this;
         }
 
-        /** First discovery port tried; each node takes the next free one of a hundred. */
-        public Builder discoveryPort(int port) {
-            discoveryPort = port;
+        /** Pools of every server instead of the model, for example {@link #smallPool}. */
+        public Builder pools(PoolBean... beans) {
+            pools = List.of(beans);
             return this;
         }
 
         /** Whether Ignite's communication SPI owns the transfer engine. */
         public Builder communicationSpi(boolean owns) {
             communicationSpi = owns;
+            return this;
+        }
+
+        /** Changes the plugin of each node, clients included, last. */
+        public Builder plugin(UnaryOperator<MooncakePluginProvider> change) {
+            plugin = change;
             return this;
         }
 

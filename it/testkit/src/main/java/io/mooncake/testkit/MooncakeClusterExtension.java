@@ -27,15 +27,22 @@ final class MooncakeClusterExtension implements ParameterResolver {
         return context.getStore(NAMESPACE)
                 .getOrComputeIfAbsent(
                         "cluster",
-                        key -> new Closing(MooncakeCluster.builder()
-                                .nodes(wanted.nodes())
-                                .clients(wanted.clients())
-                                .dram(wanted.dram())
-                                .seed(wanted.seed())
-                                .communicationSpi(wanted.communicationSpi())
-                                .start()),
+                        key -> new Closing(start(wanted)),
                         Closing.class)
                 .cluster();
+    }
+
+    private static MooncakeCluster start(MooncakeTest wanted) {
+        MooncakeCluster.Builder builder = MooncakeCluster.builder()
+                .nodes(wanted.nodes())
+                .clients(wanted.clients())
+                .dram(wanted.dram())
+                .seed(wanted.seed())
+                .communicationSpi(wanted.communicationSpi());
+        if (!wanted.model()) {
+            builder.pools(MooncakeCluster.smallPool(MooncakeCluster.MODEL));
+        }
+        return builder.start();
     }
 
     private record Closing(MooncakeCluster cluster) implements ExtensionContext.Store.CloseableResource {

@@ -32,6 +32,9 @@ public @interface MooncakeTest {
     /** Off-heap memory for blocks a server node, for example {@code 64MiB}. */
     String dram() default "64MiB";
 
+    /** Whether nodes have the tiny model; otherwise a {@link MooncakeCluster#smallPool} of the same name, which needs no DJL. */
+    boolean model() default true;
+
     /** Seed of the model's weights. */
     long seed() default 42;
 
