@@ -45,7 +45,7 @@ class PrometheusEndpointTest {
     @BeforeAll
     static void start() throws Exception {
         grid = new TestGrid();
-        port = freePort();
+        port = grid.connectorPort(0);
         node = grid.start("shown", grid.provider().setMetricsPort(port));
         Blocks.store(Mooncake.of(node).pool(POOL), Blocks.prompt(1, 1, 2, 3));
     }
@@ -123,7 +123,7 @@ class PrometheusEndpointTest {
 
     @Test
     void bean_ofANodeWithoutThePlugin_showsIgnite() throws Exception {
-        int own = freePort();
+        int own = grid.connectorPort(1);
         grid.start("plain", config -> config.setMetricExporterSpi(new PrometheusMetricExporterSpi().setPort(own)));
 
         HttpResponse<String> answer = HTTP.send(
@@ -157,11 +157,5 @@ class PrometheusEndpointTest {
                         .method(method, HttpRequest.BodyPublishers.noBody())
                         .build(),
                 HttpResponse.BodyHandlers.ofString());
-    }
-
-    private static int freePort() throws Exception {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        }
     }
 }

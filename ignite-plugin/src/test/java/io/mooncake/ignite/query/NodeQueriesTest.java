@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Collectors;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.client.IgniteClient;
@@ -127,19 +128,23 @@ class NodeQueriesTest {
 
     @Test
     void paths_blocksCameFromAPeer_showARowARail() throws Exception {
-        List<List<Object>> rows = List.of();
-        long until = System.nanoTime() + 60_000_000_000L;
-        for (int i = 0; rows.isEmpty() && System.nanoTime() - until < 0; i++) {
-            int[] tokens = Blocks.prompt(1, 5000 + i, 0, 3);
-            Blocks.store(Mooncake.of(second).pool(POOL), tokens);
-            Thread.sleep(50);
-            Blocks.reuse(Mooncake.of(first).pool(POOL), tokens);
-            rows = jdbc(
+        int[] tokens = Blocks.prompt(1, 5000, 0, 3);
+        Blocks.store(Mooncake.of(second).pool(POOL), tokens);
+        TestGrid.await("the first node knows the blocks", () -> !Mooncake.of(first)
+                .explain(POOL, tokens)
+                .matches()
+                .isEmpty());
+        Blocks.reuse(Mooncake.of(first).pool(POOL), tokens);
+        AtomicReference<List<List<Object>>> seen = new AtomicReference<>(List.of());
+        // The view waits no longer than a second for a peer.
+        TestGrid.await("the view shows the rail", () -> {
+            seen.set(jdbc(
                     firstPort,
-                    "SELECT RAIL, ROUND_TRIP_MICROS, BYTES_PER_SECOND FROM SYS.MOONCAKE_PATHS WHERE RAIL <> ''");
-        }
+                    "SELECT RAIL, ROUND_TRIP_MICROS, BYTES_PER_SECOND FROM SYS.MOONCAKE_PATHS WHERE RAIL <> ''"));
+            return !seen.get().isEmpty();
+        });
+        List<List<Object>> rows = seen.get();
 
-        assertThat(rows).isNotEmpty();
         assertThat(rows).allSatisfy(row -> {
             assertThat(row.get(0).toString()).matches("tcp 0|memory");
             assertThat((Double) row.get(1) + (Long) row.get(2)).isPositive();

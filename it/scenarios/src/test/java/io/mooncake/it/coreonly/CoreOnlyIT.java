@@ -3,8 +3,8 @@ package io.mooncake.it.coreonly;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.mooncake.it.support.NodeProcesses;
 import io.mooncake.testkit.ForkedJvm;
+import io.mooncake.testkit.TestPorts;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -18,12 +18,12 @@ class CoreOnlyIT {
 
     @Test
     void start_coreAlone_poolAndRoutingWorkAndSqlSaysWhatIsMissing(@TempDir Path folder) throws Exception {
-        int connector = NodeProcesses.freePort();
+        int connector = TestPorts.free(10);
         try (ForkedJvm node = ForkedJvm.of(CoreOnlyNode.class.getName())
                 .jvmArguments("-Xmx256m")
                 .property("java.io.tmpdir", folder.toString())
                 .classPath(entry -> NOT_CORE.stream().noneMatch(entry::contains))
-                .arguments(Integer.toString(NodeProcesses.freePort()), Integer.toString(connector))
+                .arguments(Integer.toString(TestPorts.free(10)), Integer.toString(connector))
                 .start()) {
             node.awaitLine("CORE OK", Duration.ofSeconds(120));
 

@@ -3,16 +3,14 @@ package io.mooncake.it.support;
 
 import io.mooncake.djl.gguf.TinyLlama;
 import io.mooncake.testkit.ForkedJvm;
+import io.mooncake.testkit.TestPorts;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.UUID;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
@@ -28,9 +26,6 @@ public final class NodeProcesses implements AutoCloseable {
     /** Name of model and pool in the demo's Spring XML. */
     public static final String MODEL = "smollm2";
 
-    private static final int FIRST_PORT = 31_300;
-    private static final int WINDOW = 10;
-    private static final int WINDOWS = 140;
     private static final Duration START = Duration.ofSeconds(120);
 
     private final Path folder;
@@ -45,7 +40,7 @@ public final class NodeProcesses implements AutoCloseable {
     public NodeProcesses(Path folder, Path config) throws IOException {
         this.folder = folder;
         this.config = config;
-        this.discoveryPort = freePort();
+        this.discoveryPort = TestPorts.free(10);
         TinyLlama.write(modelFile(), 42);
     }
 
@@ -57,29 +52,6 @@ public final class NodeProcesses implements AutoCloseable {
     /** A file among this module's test resources. */
     public static Path testConfig(String name) {
         return Path.of(System.getProperty("mooncake.home"), "it", "scenarios", "src", "test", "resources", name);
-    }
-
-    /** The first of ten ports free now; below the range that the system hands out, so that they stay so until a node has started. */
-    public static int freePort() {
-        Random random = new Random();
-        for (int attempt = 0; attempt < 200; attempt++) {
-            int base = FIRST_PORT + WINDOW * random.nextInt(WINDOWS);
-            if (free(base)) {
-                return base;
-            }
-        }
-        throw new IllegalStateException("no " + WINDOW + " free ports in a row");
-    }
-
-    private static boolean free(int base) {
-        for (int port = base; port < base + WINDOW; port++) {
-            try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
-                assert socket.isBound();
-            } catch (IOException e) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** The model's file. */
