@@ -22,7 +22,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
-import org.apache.ignite.cluster.ClusterState;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -227,20 +226,6 @@ class ClusterFetchTest {
             assertThatThrownBy(() -> Mooncake.of(client).pool("tiny"))
                     .isInstanceOf(MooncakeException.class)
                     .hasMessageContaining("pool: tiny");
-        }
-    }
-
-    @Test
-    void acquire_clusterInactive_worksAlike() {
-        try (TestGrid grid = new TestGrid()) {
-            Ignite first = grid.start("a");
-            Ignite second = grid.start("b");
-            first.cluster().state(ClusterState.INACTIVE);
-            int[] tokens = TestBlocks.prompt(7, 100);
-            TestBlocks.store(Mooncake.of(first).pool("tiny"), tokens);
-            awaitIndexed(second, tokens, 96);
-            assertThat(TestBlocks.take(Mooncake.of(second).pool("tiny"), tokens).remote())
-                    .isEqualTo(96);
         }
     }
 }

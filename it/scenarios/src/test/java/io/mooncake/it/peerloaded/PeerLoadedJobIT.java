@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.mooncake.ignite.conductor;
+package io.mooncake.it.peerloaded;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.Route;
 import io.mooncake.ignite.RoutedJob;
-import io.mooncake.ignite.TestGrid;
+import io.mooncake.testkit.MooncakeCluster;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import javax.tools.ToolProvider;
-import org.apache.ignite.Ignite;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A user's job whose class exists at the caller only. */
-class PeerLoadedJobTest {
+class PeerLoadedJobIT {
     @TempDir
     private Path folder;
 
@@ -38,35 +37,28 @@ class PeerLoadedJobTest {
         int compiled = ToolProvider.getSystemJavaCompiler()
                 .run(null, null, null, "-proc:none", "-cp", System.getProperty("java.class.path"), source.toString());
         assertThat(compiled).isZero();
-        try (TestGrid grid = new TestGrid();
+        try (MooncakeCluster cluster = MooncakeCluster.builder()
+                        .nodes(2)
+                        .pools(MooncakeCluster.smallPool("tiny"))
+                        .configure(config -> config.setPeerClassLoadingEnabled(true))
+                        .start();
                 URLClassLoader loader = new URLClassLoader(
-                        new URL[] {folder.toUri().toURL()}, PeerLoadedJobTest.class.getClassLoader())) {
-            Ignite first = peer(grid, "first");
-            Ignite second = peer(grid, "second");
-            TestGrid.await("the first node knows the second", () -> Mooncake.of(first)
-                    .storeNodes()
-                    .contains(second.cluster().localNode().id()));
+                        new URL[] {folder.toUri().toURL()}, PeerLoadedJobIT.class.getClassLoader())) {
+            UUID second = cluster.nodeId(1);
+            MooncakeCluster.await(
+                    "the first node knows the second",
+                    () -> cluster.node(0).storeNodes().contains(second));
             @SuppressWarnings("unchecked")
             RoutedJob<Object> job = (RoutedJob<Object>)
                     loader.loadClass("user.Job").getConstructor(String.class).newInstance("hello");
 
-            Object answer = Mooncake.of(first)
-                    .submit(
-                            Route.of("tiny", new int[] {1})
-                                    .onNode(second.cluster().localNode().id()),
-                            job)
+            Object answer = cluster.node(0)
+                    .submit(Route.of("tiny", new int[] {1}).onNode(second), job)
                     .toCompletableFuture()
-                    .get(30, TimeUnit.SECONDS);
+                    .get(60, TimeUnit.SECONDS);
 
             assertThat(answer.getClass()).isEqualTo(job.getClass());
-            assertThat(answer.toString())
-                    .contains("hello on " + second.cluster().localNode().id())
-                    .doesNotContain("URLClassLoader");
+            assertThat(answer.toString()).contains("hello on " + second).doesNotContain("URLClassLoader");
         }
-    }
-
-    private static Ignite peer(TestGrid grid, String name) {
-        return grid.start(
-                name, config -> config.setPeerClassLoadingEnabled(true).setPluginProviders(grid.provider()));
     }
 }
