@@ -29,8 +29,8 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.stream.Collectors;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.client.IgniteClient;
@@ -130,10 +130,9 @@ class NodeQueriesTest {
     void paths_blocksCameFromAPeer_showARowARail() throws Exception {
         int[] tokens = Blocks.prompt(1, 5000, 0, 3);
         Blocks.store(Mooncake.of(second).pool(POOL), tokens);
-        TestGrid.await("the first node knows the blocks", () -> !Mooncake.of(first)
-                .explain(POOL, tokens)
-                .matches()
-                .isEmpty());
+        TestGrid.await(
+                "the first node knows the blocks",
+                () -> !Mooncake.of(first).explain(POOL, tokens).matches().isEmpty());
         Blocks.reuse(Mooncake.of(first).pool(POOL), tokens);
         AtomicReference<List<List<Object>>> seen = new AtomicReference<>(List.of());
         // The view waits no longer than a second for a peer.

@@ -101,8 +101,7 @@ record ClusterPlan(
         return "test-kit-secret-" + name;
     }
 
-    private IgniteConfiguration base(
-            String node, @Nullable MooncakePluginProvider own, FailureLog failures) {
+    private IgniteConfiguration base(String node, @Nullable MooncakePluginProvider own, FailureLog failures) {
         IgniteConfiguration config = new IgniteConfiguration()
                 .setIgniteInstanceName(instance(node))
                 .setConsistentId(instance(node))

@@ -196,11 +196,8 @@ public final class MooncakeCluster implements AutoCloseable {
 
     private void awaitTopology(String what) {
         int left = (int) alive().count() + clients.size() + plain.size();
-        await(
-                what,
-                PATIENCE,
-                () -> Stream.concat(alive(), clients.stream())
-                        .allMatch(node -> node.cluster().nodes().size() == left));
+        await(what, PATIENCE, () -> Stream.concat(alive(), clients.stream())
+                .allMatch(node -> node.cluster().nodes().size() == left));
     }
 
     private Stream<Ignite> alive() {
@@ -234,13 +231,11 @@ public final class MooncakeCluster implements AutoCloseable {
         int blockTokens = pool(firstAlive()).identity().blockTokens();
         // The last token is always computed, so a prompt of whole blocks is never reused to its end.
         int whole = (tokens.length - 1) / blockTokens * blockTokens;
-        await(
-                holders + " holders of " + whole + " tokens",
-                PATIENCE,
-                () -> alive().allMatch(node -> Mooncake.of(node).explain(poolName(), tokens).matches().stream()
-                                .filter(match -> match.tokens() == whole)
-                                .count()
-                        == holders));
+        await(holders + " holders of " + whole + " tokens", PATIENCE, () -> alive().allMatch(
+                        node -> Mooncake.of(node).explain(poolName(), tokens).matches().stream()
+                                        .filter(match -> match.tokens() == whole)
+                                        .count()
+                                == holders));
     }
 
     private int firstAlive() {

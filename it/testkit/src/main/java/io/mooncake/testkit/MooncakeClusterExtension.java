@@ -25,10 +25,7 @@ final class MooncakeClusterExtension implements ParameterResolver {
         }
         // The store closes what it holds when the test's context ends.
         return context.getStore(NAMESPACE)
-                .getOrComputeIfAbsent(
-                        "cluster",
-                        key -> new Closing(start(wanted)),
-                        Closing.class)
+                .getOrComputeIfAbsent("cluster", key -> new Closing(start(wanted)), Closing.class)
                 .cluster();
     }
 

@@ -27,7 +27,8 @@ class InactiveIT {
             assertThat(SeededBlocks.take(cluster.pool(1), tokens)).isEqualTo(new Taken(96, 0, 96, "NONE"));
 
             cluster.ignite(1).cluster().state(ClusterState.ACTIVE);
-            MooncakeCluster.await("the mirror", () -> Mirror.tokens(cluster.ignite(0)).equals(List.of(96)));
+            MooncakeCluster.await(
+                    "the mirror", () -> Mirror.tokens(cluster.ignite(0)).equals(List.of(96)));
 
             // Off again: blocks come and go as before, and what changed meanwhile is mirrored afterwards.
             cluster.ignite(0).cluster().state(ClusterState.INACTIVE);

@@ -17,7 +17,8 @@ class JoinRefusalIT {
         try (NodeProcesses cluster = new NodeProcesses(folder, NodeProcesses.testConfig("block-size-node.xml"))) {
             ForkedJvm a = cluster.start("a", "mooncake.block.tokens=64");
             ForkedJvm other = cluster.launch("b", "mooncake.block.tokens=32");
-            ForkedJvm stranger = cluster.launch("c", "mooncake.block.tokens=64", "mooncake.secret=somebody-elses-secret");
+            ForkedJvm stranger =
+                    cluster.launch("c", "mooncake.block.tokens=64", "mooncake.secret=somebody-elses-secret");
 
             assertThat(other.exitCode(Duration.ofSeconds(90))).isEqualTo(1);
             assertThat(other.output()).contains("smollm2", "blockTokens", "32", "64");

@@ -25,7 +25,8 @@ class ReadOnlyIT {
             users.put(1, "before");
             int[] before = SeededBlocks.prompt(1, 100);
             SeededBlocks.store(cluster.pool(0), before);
-            MooncakeCluster.await("the mirror", () -> Mirror.tokens(cluster.ignite(1)).equals(List.of(96)));
+            MooncakeCluster.await(
+                    "the mirror", () -> Mirror.tokens(cluster.ignite(1)).equals(List.of(96)));
 
             cluster.ignite(1).cluster().state(ClusterState.ACTIVE_READ_ONLY);
             assertThatThrownBy(() -> users.put(1, "meanwhile")).hasStackTraceContaining("read-only");
@@ -34,7 +35,8 @@ class ReadOnlyIT {
             cluster.awaitHolders(meanwhile, 1);
             assertThat(SeededBlocks.take(cluster.pool(0), meanwhile)).isEqualTo(new Taken(48, 0, 48, "NONE"));
             assertThat(SeededBlocks.take(cluster.pool(1), before)).isEqualTo(new Taken(96, 0, 96, "NONE"));
-            MooncakeCluster.await("the mirror says that it waits", () -> Mirror.metric(cluster.ignite(0), "paused") == 1);
+            MooncakeCluster.await(
+                    "the mirror says that it waits", () -> Mirror.metric(cluster.ignite(0), "paused") == 1);
             assertThat(Mirror.tokens(cluster.ignite(1))).isEqualTo(List.of(96));
 
             cluster.ignite(0).cluster().state(ClusterState.ACTIVE);

@@ -14,7 +14,8 @@ public final class Mirror {
     /** Tokens of the runs that the cluster holds, rising, whoever holds them; empty while the mirror is not there or cannot be asked. */
     public static List<Integer> tokens(Ignite node) {
         try {
-            return node.getOrCreateCache(new CacheConfiguration<Integer, Integer>("asked"))
+            return node
+                    .getOrCreateCache(new CacheConfiguration<Integer, Integer>("asked"))
                     .query(new SqlFieldsQuery("SELECT DISTINCT tokens FROM MOONCAKE.PREFIXES ORDER BY tokens"))
                     .getAll()
                     .stream()
@@ -29,7 +30,8 @@ public final class Mirror {
     public static long metric(Ignite node, String name) {
         try {
             List<List<?>> rows = node.getOrCreateCache(new CacheConfiguration<Integer, Integer>("asked"))
-                    .query(new SqlFieldsQuery("SELECT VALUE FROM SYS.METRICS WHERE NAME = 'mooncake.mirror." + name + "'")
+                    .query(new SqlFieldsQuery(
+                                    "SELECT VALUE FROM SYS.METRICS WHERE NAME = 'mooncake.mirror." + name + "'")
                             .setLocal(true))
                     .getAll();
             return rows.isEmpty() ? -1 : Long.parseLong((String) rows.get(0).get(0));

@@ -64,12 +64,14 @@ public final class PoolNode {
                     yield taken.matched() + " " + taken.local() + " " + taken.remote() + " " + taken.reason();
                 }
                 case "holders" -> holders(prompt(words));
-                case "sources" -> ids(Mooncake.of(ignite).explain(POOL, prompt(words)).pieces().stream()
-                        .map(piece -> piece.nodeId())
-                        .toList());
-                case "nodes" -> ids(ignite.cluster().forServers().nodes().stream()
-                        .map(ClusterNode::id)
-                        .toList());
+                case "sources" ->
+                    ids(Mooncake.of(ignite).explain(POOL, prompt(words)).pieces().stream()
+                            .map(piece -> piece.nodeId())
+                            .toList());
+                case "nodes" ->
+                    ids(ignite.cluster().forServers().nodes().stream()
+                            .map(ClusterNode::id)
+                            .toList());
                 case "members" -> ids(Mooncake.of(ignite).storeNodes());
                 default -> "ERROR command " + words[1];
             };

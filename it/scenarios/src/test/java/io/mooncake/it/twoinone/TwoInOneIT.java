@@ -32,7 +32,8 @@ class TwoInOneIT {
             assertThat(SeededBlocks.take(other.pool(0), tokens)).isEqualTo(new Taken(0, 0, 0, "NOT_CACHED"));
             assertThat(Mooncake.of(other.ignite(0)).storeNodes()).containsExactly(other.nodeId(0));
             assertThat(beans(one.ignite(0).name())).isNotEmpty();
-            assertThat(beans(one.ignite(1).name())).hasSameSizeAs(beans(one.ignite(0).name()));
+            assertThat(beans(one.ignite(1).name()))
+                    .hasSameSizeAs(beans(one.ignite(0).name()));
 
             // The first goes, with everything of its own and nothing else; the second has what it fetched.
             String gone = one.ignite(0).name();
