@@ -4,6 +4,7 @@ package io.mooncake.ignite;
 import io.mooncake.ignite.blocks.BlockActs;
 import io.mooncake.ignite.conductor.ClusterRouter;
 import io.mooncake.ignite.internal.NodeComponent;
+import io.mooncake.ignite.life.LifeWatch;
 import io.mooncake.ignite.metrics.MetricsEndpoint;
 import io.mooncake.ignite.mirror.SqlMirror;
 import io.mooncake.ignite.place.NodePlacement;
@@ -18,6 +19,7 @@ final class NodeParts {
     static List<NodeComponent> create() {
         return List.of(
                 new MetricsEndpoint(),
+                new LifeWatch(),
                 new StateStore(),
                 new NodePlacement(),
                 new BlockActs(),

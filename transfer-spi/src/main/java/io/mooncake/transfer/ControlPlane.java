@@ -14,6 +14,9 @@ public interface ControlPlane {
     /** Largest payload of a request, reply or event. */
     int MAX_PAYLOAD_BYTES = 4 << 20;
 
+    /** The service that answers lives which were declared over, too, and that can be asked of them: it tells whether they are. */
+    String LIFE_SERVICE = "mooncake.life";
+
     /**
      * Registers the handler of requests to {@code service} (1..32 ASCII characters), once a name. Handlers run on control threads and may
      * be called concurrently; what they throw reaches the caller as PEER_REFUSED with the message.

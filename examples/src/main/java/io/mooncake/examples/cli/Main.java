@@ -15,7 +15,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * Entry point of the commands that run Java. Exit codes: 0 done, 1 failed or refused, 2 wrong command line.
+ * Entry point of the commands that run Java. Exit codes: 0 done, 1 failed or refused, 2 wrong command line, 3 a node stopped that
+ * nobody had told to.
  */
 @Command(
         name = "mooncake",

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.ignite.IgniteSystemProperties;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -16,13 +17,19 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code node}: one Ignite node from Spring XML, in this process, until SIGTERM. */
+/**
+ * {@code node}: one Ignite node from Spring XML, in this process, until SIGTERM. A node that was cut from its cluster, because it stood still or is in the smaller part of a
+ * cluster that has split, stops by itself and comes back here as another life.
+ */
 @Command(
         name = "node",
         description =
                 "Starts one Ignite node from a Spring XML file and runs it until it is told to stop (Ctrl-C, SIGTERM).",
         mixinStandardHelpOptions = true)
 public final class NodeCommand implements Callable<Integer> {
+    /** Exit code of a node that stopped without being told to. */
+    static final int CUT_OFF = 3;
+
     @Option(
             names = "--config",
             required = true,
@@ -48,6 +55,12 @@ public final class NodeCommand implements Callable<Integer> {
     private boolean check;
 
     @Option(
+            names = "--no-restart",
+            description = "Ends with exit code 3 when the node was cut from its cluster, instead of starting it again:"
+                    + " for service managers that do so themselves.")
+    private boolean noRestart;
+
+    @Option(
             names = "--stop-on-eof",
             hidden = true,
             description = "Stops when standard input ends: for a parent process.")
@@ -59,7 +72,6 @@ public final class NodeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        long start = System.nanoTime();
         properties.forEach(System::setProperty);
         LogFile.use(Home.folder("target/node/logs").resolve((name == null ? "node" : name) + ".log"));
         // Ours prints and drains; Ignite's own would race with it.
@@ -67,17 +79,12 @@ public final class NodeCommand implements Callable<Integer> {
         System.setProperty(IgniteSystemProperties.IGNITE_NO_ASCII, "true");
         PrintWriter out = spec.commandLine().getOut();
         try {
-            SpringFile file = SpringFile.read(config);
-            if (name != null) {
-                file.rename(name);
-            }
-            PluginCheck.run(file);
+            SpringFile file = read();
             if (check) {
                 out.println("OK " + config);
                 return 0;
             }
-            run(file, start, out);
-            return 0;
+            return run(file, out);
         } catch (Refusal refusal) {
             if (trace) {
                 SpringFile.trace(refusal, spec.commandLine().getErr());
@@ -86,28 +93,70 @@ public final class NodeCommand implements Callable<Integer> {
         }
     }
 
-    private void run(SpringFile file, long start, PrintWriter out) throws InterruptedException {
-        RunningNode node = RunningNode.start(file);
+    private SpringFile read() {
+        SpringFile file = SpringFile.read(config);
+        if (name != null) {
+            file.rename(name);
+        }
+        file.stopWhenCutOff();
+        PluginCheck.run(file);
+        return file;
+    }
+
+    /** Runs life after life of the node until it is told to stop. The first one must start; those after it are tried again. */
+    private int run(SpringFile first, PrintWriter out) throws InterruptedException {
+        AtomicReference<@Nullable RunningNode> current = new AtomicReference<>();
         AtomicBoolean asked = new AtomicBoolean();
-        Runtime.getRuntime()
-                .addShutdownHook(new Thread(
-                        () -> {
-                            asked.set(true);
-                            node.close();
-                            out.println("STOPPED " + node.ignite().name());
-                            out.flush();
-                        },
-                        "mooncake-node-stop"));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(current, asked, out), "mooncake-node-stop"));
         if (stopOnEof) {
             exitAtEndOfInput();
         }
-        out.println(node.readyLine((System.nanoTime() - start) / 1_000_000));
-        out.flush();
-        node.awaitStop();
-        if (!asked.get()) {
-            throw new Refusal("Node " + node.ignite().name()
-                    + " stopped by itself: it was cut from the cluster or failed; its log says why.");
+        RestartPause pause = new RestartPause(System::nanoTime);
+        SpringFile file = first;
+        while (true) {
+            long start = System.nanoTime();
+            try (RunningNode node = RunningNode.start(file)) {
+                current.set(node);
+                say(out, node.readyLine((System.nanoTime() - start) / 1_000_000));
+                pause.started();
+                node.awaitStop();
+                if (asked.get()) {
+                    return 0;
+                }
+                say(out, "LEFT " + node.ignite().name() + ": it was cut from the cluster or failed; its log says why");
+            } catch (Refusal refusal) {
+                if (file == first) {
+                    throw refusal;
+                }
+                say(out, "NOT STARTED: " + refusal.getMessage());
+            }
+            if (noRestart) {
+                return CUT_OFF;
+            }
+            long millis = pause.nextMillis();
+            say(out, "RESTART in " + millis + " ms");
+            Thread.sleep(millis);
+            if (asked.get()) {
+                return 0;
+            }
+            file.context().close();
+            // Anew: an Ignite configuration serves one life.
+            file = read();
         }
+    }
+
+    private static void stop(AtomicReference<@Nullable RunningNode> current, AtomicBoolean asked, PrintWriter out) {
+        asked.set(true);
+        RunningNode node = current.get();
+        if (node != null) {
+            node.close();
+            say(out, "STOPPED " + node.ignite().name());
+        }
+    }
+
+    private static void say(PrintWriter out, String line) {
+        out.println(line);
+        out.flush();
     }
 
     private static void exitAtEndOfInput() {

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import org.apache.ignite.configuration.IgniteConfiguration;
+import org.apache.ignite.plugin.segmentation.SegmentationPolicy;
 import org.springframework.beans.BeansException;
 import org.springframework.beans.factory.xml.XmlBeanDefinitionReader;
 import org.springframework.context.support.GenericApplicationContext;
@@ -52,6 +53,13 @@ public record SpringFile(Path path, GenericApplicationContext context, IgniteCon
     void rename(String name) {
         configuration.setIgniteInstanceName(name);
         configuration.setConsistentId(name);
+    }
+
+    /** A node that was cut off stops; Ignite's default would end this process, which is to start it again. */
+    void stopWhenCutOff() {
+        if (configuration.getSegmentationPolicy() == SegmentationPolicy.USE_FAILURE_HANDLER) {
+            configuration.setSegmentationPolicy(SegmentationPolicy.STOP);
+        }
     }
 
     /** Stack trace of what Spring said, for those who ask by {@code --trace}. */

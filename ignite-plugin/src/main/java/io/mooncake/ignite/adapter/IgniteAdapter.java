@@ -3,6 +3,7 @@ package io.mooncake.ignite.adapter;
 
 import io.mooncake.ignite.Caller;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -15,11 +16,17 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.IgniteCheckedException;
+import org.apache.ignite.IgniteException;
+import org.apache.ignite.Ignition;
+import org.apache.ignite.ShutdownPolicy;
 import org.apache.ignite.cluster.ClusterNode;
 import org.apache.ignite.configuration.QueryEngineConfiguration;
 import org.apache.ignite.events.EventType;
+import org.apache.ignite.failure.FailureContext;
+import org.apache.ignite.failure.FailureType;
 import org.apache.ignite.internal.GridKernalContext;
 import org.apache.ignite.internal.IgniteEx;
+import org.apache.ignite.internal.IgnitionEx;
 import org.apache.ignite.internal.managers.eventstorage.DiscoveryEventListener;
 import org.apache.ignite.internal.processors.query.QueryEngineConfigurationEx;
 import org.apache.ignite.internal.processors.security.IgniteSecurity;
@@ -27,6 +34,7 @@ import org.apache.ignite.plugin.IgnitePlugin;
 import org.apache.ignite.plugin.PluginProvider;
 import org.apache.ignite.plugin.security.SecuritySubject;
 import org.apache.ignite.plugin.security.SecuritySubjectType;
+import org.apache.ignite.plugin.segmentation.SegmentationPolicy;
 import org.apache.ignite.spi.systemview.view.SystemViewRowAttributeWalker;
 import org.jspecify.annotations.Nullable;
 
@@ -193,6 +201,35 @@ public final class IgniteAdapter implements AutoCloseable {
     /** Whether this is a client node that has lost its cluster and looks for it. */
     public boolean disconnected() {
         return context.clientDisconnected();
+    }
+
+    /** How long Ignite takes a node that does not answer for alive. */
+    public Duration failureDetectionTime() {
+        return Duration.ofMillis(context.config().getFailureDetectionTimeout());
+    }
+
+    /** Whether this node stops when it was cut from its cluster: a server does, unless its segmentation policy is NOOP. */
+    public boolean stopsWhenCutOff() {
+        return !context.clientNode() && context.config().getSegmentationPolicy() != SegmentationPolicy.NOOP;
+    }
+
+    /** Ends this life of the node as the segmentation policy says; returns at once. */
+    public void leave(String reason) {
+        Thread leaving = new Thread(
+                () -> {
+                    switch (context.config().getSegmentationPolicy()) {
+                        case STOP ->
+                            IgnitionEx.stop(context.igniteInstanceName(), true, ShutdownPolicy.IMMEDIATE, false);
+                        case RESTART_JVM -> Ignition.restart(true);
+                        case USE_FAILURE_HANDLER ->
+                            context.failure()
+                                    .process(new FailureContext(FailureType.SEGMENTATION, new IgniteException(reason)));
+                        case NOOP -> {}
+                    }
+                },
+                "mooncake-leave-" + context.igniteInstanceName());
+        leaving.setDaemon(true);
+        leaving.start();
     }
 
     /** Takes back listeners and metrics. Idempotent. */

@@ -2,6 +2,7 @@
 package io.mooncake.ignite.feed;
 
 import io.mooncake.base.Deadline;
+import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.BlockListener;
 import io.mooncake.memory.HeldIn;
@@ -20,6 +21,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -58,6 +60,7 @@ public final class FeedService implements AutoCloseable {
     private final Map<UUID, Following> following = new ConcurrentHashMap<>();
     private final AtomicBoolean flushDue = new AtomicBoolean();
     private final AtomicLong silences = new AtomicLong();
+    private volatile BooleanSupplier fenced = () -> false;
 
     /** One owner that is followed. The warning flag is written by the feed's thread alone. */
     private static final class Following {
@@ -118,9 +121,20 @@ public final class FeedService implements AutoCloseable {
     /** Begins to answer, to publish and to watch. */
     public void start() {
         if (announces) {
-            control.handle(NAME, (from, query) -> owner.answer(query));
+            control.handle(NAME, (from, query) -> {
+                if (fenced.getAsBoolean()) {
+                    throw new MooncakeException(
+                            MooncakeException.Code.STALE, "feed: this node does not know whether it is a member still");
+                }
+                return owner.answer(query);
+            });
         }
         thread.every(heartbeat, this::beat);
+    }
+
+    /** While {@code by} says so nothing is announced; followers repair what they missed afterwards. */
+    public void fencedBy(BooleanSupplier by) {
+        fenced = by;
     }
 
     /** What the local pool {@code pool} must tell. */
@@ -300,7 +314,7 @@ public final class FeedService implements AutoCloseable {
     private final class Own implements OwnerFeed.Publisher {
         @Override
         public void publish(int version, byte[] frame) {
-            if (announces) {
+            if (announces && !fenced.getAsBoolean()) {
                 control.publish(topic(version), frame);
             }
         }

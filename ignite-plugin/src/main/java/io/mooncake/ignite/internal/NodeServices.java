@@ -84,6 +84,11 @@ public interface NodeServices {
     /** Whose blocks a caller sees. */
     Tenants tenants();
 
+    /** Whether this node does not know whether it is a member still: it gives, announces and writes nothing then. */
+    default boolean fenced() {
+        return false;
+    }
+
     /** Where copies are, and who is to leave. From {@link NodeComponent#start} on. */
     Placement placement();
 

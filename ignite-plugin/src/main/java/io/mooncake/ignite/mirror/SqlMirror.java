@@ -192,7 +192,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
 
     private void pass(NodeServices services, long now) {
         PrefixCache open = cache;
-        if (open == null || !writable(services.ignite())) {
+        if (open == null || services.fenced() || !writable(services.ignite())) {
             return;
         }
         open.open();

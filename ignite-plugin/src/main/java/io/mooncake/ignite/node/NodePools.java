@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -42,14 +43,19 @@ final class NodePools implements AutoCloseable {
         this.nanoClock = nanoClock;
     }
 
-    /** Makes the pools, fills them from their SSDs, and serves them to peers. */
-    void start(TransferEngine engine, FeedService feed, boolean announces) {
+    /**
+     * Makes the pools, fills them from their SSDs, and serves them to peers.
+     *
+     * @param fenced whether this node may not grant leases just now
+     */
+    void start(TransferEngine engine, FeedService feed, boolean announces, BooleanSupplier fenced) {
         LocalPools pools = new LocalPools(
                 settings.dramBytes(),
                 settings.sharedMemory(),
                 settings.hugePages(),
                 settings.evictionPolicy(),
                 settings.pools());
+        pools.fencedBy(fenced);
         local = pools;
         SsdPlace ssd = settings.ssd();
         pools.listen(

@@ -19,6 +19,7 @@ import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.ignite.internal.Placement;
 import io.mooncake.ignite.internal.RequestRouter;
+import io.mooncake.ignite.life.LifeWatch;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
 import io.mooncake.ignite.state.StateStore;
@@ -33,6 +34,7 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.cluster.ClusterNode;
@@ -64,6 +66,7 @@ public final class NodeRuntime implements NodeServices {
     private final Mooncake mooncake = new MooncakeNode(this);
     private final NodePools pools;
     private final Tenants tenants;
+    private final BooleanSupplier fenced;
 
     private volatile @Nullable EngineOwner engineOwner;
     private volatile @Nullable FeedService feed;
@@ -78,6 +81,12 @@ public final class NodeRuntime implements NodeServices {
         this.config = config;
         this.settings = settings;
         this.components = List.copyOf(components);
+        this.fenced = components.stream()
+                .filter(LifeWatch.class::isInstance)
+                .map(LifeWatch.class::cast)
+                .findFirst()
+                .<BooleanSupplier>map(watch -> watch::fenced)
+                .orElse(() -> false);
         this.adapter = new IgniteAdapter(ignite);
         this.members = new MemberTracker(adapter, NodeAttributes.pools(settings));
         this.indexes = new ClusterIndexes(members, settings.indexEntries(), settings.indexTokens());
@@ -116,9 +125,10 @@ public final class NodeRuntime implements NodeServices {
                 settings.feedRingBytes(),
                 nanoClock(),
                 FeedThread.start("mooncake-feed-" + nodeName(config)));
+        running.fencedBy(fenced);
         feed = running;
         if (settings.dramBytes() > 0 && !settings.pools().isEmpty()) {
-            pools.start(engine, running, announces);
+            pools.start(engine, running, announces, fenced);
         }
         members.addListener(new FeedMembers(engine, running, indexes, members, threads.workers()));
         running.start();
@@ -227,6 +237,11 @@ public final class NodeRuntime implements NodeServices {
     @Override
     public Tenants tenants() {
         return tenants;
+    }
+
+    @Override
+    public boolean fenced() {
+        return fenced.getAsBoolean();
     }
 
     @Override

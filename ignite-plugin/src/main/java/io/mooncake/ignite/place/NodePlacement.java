@@ -121,7 +121,7 @@ public final class NodePlacement implements Placement {
     @Override
     public boolean draining(UUID node) {
         Parts running = parts;
-        return running != null && running.reports.draining(node);
+        return running != null && running.reports.refuses(node);
     }
 
     @Override

@@ -94,6 +94,9 @@ final class OfferTaker {
         if (reports.draining()) {
             return Collections.nCopies(count, Outcome.DRAINING);
         }
+        if (services.fenced()) {
+            return Collections.nCopies(count, Outcome.FAILED);
+        }
         ClusterKvPool pool = services.clusterPools().get(offer.pool());
         if (pool == null) {
             return Collections.nCopies(count, Outcome.UNKNOWN_POOL);

@@ -57,11 +57,14 @@ final class Offers implements Members.Listener {
      */
     CompletableFuture<List<Outcome>> offer(
             Member target, String pool, String tenant, List<BlockKey> keys, Deadline deadline) {
+        List<Outcome> failed = Collections.nCopies(keys.size(), Outcome.FAILED);
+        if (services.fenced()) {
+            return CompletableFuture.completedFuture(failed);
+        }
         long number = numbers.incrementAndGet();
         int millis = (int) Math.min(Integer.MAX_VALUE, deadline.remainingMillis());
         CompletableFuture<List<Outcome>> answer = new CompletableFuture<>();
         pending.put(number, new Pending(target.nodeId(), target.address().incarnation(), keys.size(), answer));
-        List<Outcome> failed = Collections.nCopies(keys.size(), Outcome.FAILED);
         byte[] frame =
                 PlaceFrameDescriptor.encode(new Offer(number, services.localNodeId(), pool, tenant, millis, keys));
         try {

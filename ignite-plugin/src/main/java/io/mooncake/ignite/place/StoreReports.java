@@ -76,7 +76,7 @@ final class StoreReports implements AutoCloseable {
         return new StoreReport(
                 services.localNodeId(),
                 draining,
-                false,
+                services.fenced(),
                 Math.max(0, free),
                 Math.max(0, age),
                 replicas > 1 ? replicas : 0);
@@ -104,6 +104,15 @@ final class StoreReports implements AutoCloseable {
         return report != null && report.draining();
     }
 
+    /** Whether {@code node} takes no copies and wants no requests, as far as is known: it is to leave, or is fenced. */
+    boolean refuses(UUID node) {
+        if (node.equals(services.localNodeId())) {
+            return draining || services.fenced();
+        }
+        StoreReport report = reports.get(node);
+        return report != null && (report.draining() || report.fenced());
+    }
+
     /** What {@code node} said last, or this one says now; empty when nothing was heard yet. */
     Optional<StoreReport> of(UUID node) {
         boolean local = node.equals(services.localNodeId());
@@ -115,7 +124,7 @@ final class StoreReports implements AutoCloseable {
         return !member.local()
                 && member.role() == Role.STORE
                 && services.members().poolNames().has(member, pool)
-                && !draining(member.nodeId());
+                && !refuses(member.nodeId());
     }
 
     @Override

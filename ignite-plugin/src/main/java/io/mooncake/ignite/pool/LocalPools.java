@@ -27,6 +27,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -55,6 +56,7 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
 
     private final LocalKvPool[] byShare;
     private final long shareBytes;
+    private volatile BooleanSupplier fenced = () -> false;
     private @Nullable TransferEngine engine;
     private int regionId;
     private boolean closed;
@@ -194,6 +196,11 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
         return MemoryRegion.allocate(bytes);
     }
 
+    /** While {@code by} says so no lease is granted; it is asked before each. */
+    public void fencedBy(BooleanSupplier by) {
+        fenced = by;
+    }
+
     /** The pools by name, in the order of their definitions. */
     public Map<String, LocalKvPool> byName() {
         return Collections.unmodifiableMap(pools);
@@ -234,7 +241,7 @@ public final class LocalPools implements LeaseSource, PublishedGuard, AutoClosea
     @Override
     public List<@Nullable Pin> pin(UUID peer, String namespace, List<byte[]> keys) {
         LocalKvPool pool = pools.get(namespace);
-        if (pool == null || keys.stream().anyMatch(key -> key.length != BlockKey.BYTES)) {
+        if (pool == null || fenced.getAsBoolean() || keys.stream().anyMatch(key -> key.length != BlockKey.BYTES)) {
             return new ArrayList<>(Collections.nCopies(keys.size(), null));
         }
         List<BlockKey> wanted = keys.stream().map(BlockKey::of).toList();

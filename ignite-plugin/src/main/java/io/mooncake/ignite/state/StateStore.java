@@ -284,6 +284,10 @@ public final class StateStore implements NodeComponent, Members.Listener {
         if (node.adapter().disconnected()) {
             throw refuse(MooncakeException.Code.ILLEGAL_STATE, "cluster: disconnected (expected: a connected node)");
         }
+        if (node.fenced()) {
+            throw refuse(
+                    MooncakeException.Code.STALE, "writer: this node (expected: one that knows that it is a member)");
+        }
         UUID incarnation = writer.orElseGet(() -> node.engine().incarnation());
         if (!node.members().hasEngine(incarnation)) {
             throw refuse(

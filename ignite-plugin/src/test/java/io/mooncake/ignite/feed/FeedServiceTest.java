@@ -2,6 +2,7 @@
 package io.mooncake.ignite.feed;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
@@ -24,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
@@ -51,7 +53,12 @@ class FeedServiceTest {
                 return CompletableFuture.failedFuture(
                         new MooncakeException(MooncakeException.Code.PEER_UNREACHABLE, "cut"));
             }
-            return CompletableFuture.completedFuture(handlers.get(service).handle(new UUID(2, 2), payload));
+            try {
+                return CompletableFuture.completedFuture(handlers.get(service).handle(new UUID(2, 2), payload));
+            } catch (MooncakeException e) {
+                return CompletableFuture.failedFuture(
+                        new MooncakeException(MooncakeException.Code.PEER_REFUSED, String.valueOf(e.getMessage())));
+            }
         }
 
         @Override
@@ -202,6 +209,45 @@ class FeedServiceTest {
             owner.poolListener("tiny").onRemoved(block(1).key(), 1, RemovalCause.EVICTED);
             TestGrid.await("both removed it", () -> index.holderCount(block(1).key()) == 0);
             assertThat(old.badFrames() + current.badFrames()).isZero();
+        }
+    }
+
+    @Test
+    void announce_fenced_nothingIsHeardUntilItIsNoMore() {
+        PoolIndex index = new PoolIndex(TestGrid.pool("tiny").toDefinition().identity());
+        AtomicBoolean fenced = new AtomicBoolean();
+        AtomicLong published = new AtomicLong();
+        subscribers.put(frame -> published.incrementAndGet(), "mooncake.feed2");
+        List<BlockKey> own = new CopyOnWriteArrayList<>();
+        try (FeedService owner = service(OWNER.incarnation(), List.of("tiny"), true);
+                FeedService follower = service(new UUID(2, 2), List.of(), false)) {
+            owner.fencedBy(fenced::get);
+            owner.addListener((pool, events) -> events.forEach(event -> own.add(event.key())));
+            owner.start();
+            follower.follow(NODE, OWNER, 2, Map.of("tiny", index.sink(NODE)));
+            follower.start();
+            owner.poolListener("tiny").onStored(block(1));
+            TestGrid.await("heard", () -> index.holderCount(block(1).key()) == 1);
+
+            fenced.set(true);
+            // What was on its way has been told when the next event has reached the owner's own listener.
+            owner.poolListener("tiny").onStored(block(2));
+            TestGrid.await("it hears itself", () -> own.contains(block(2).key()));
+            long before = published.get();
+            for (int i = 3; i < 100; i++) {
+                owner.poolListener("tiny").onStored(block(i));
+            }
+            TestGrid.await(
+                    "it hears all of itself", () -> own.contains(block(99).key()));
+            assertThat(published.get()).isEqualTo(before);
+            assertThatThrownBy(() -> handlers.get("mooncake.feed").handle(new UUID(2, 2), new byte[0]))
+                    .hasMessageContaining("does not know whether it is a member");
+            assertThat(index.holderCount(block(99).key())).isZero();
+
+            fenced.set(false);
+            TestGrid.await(
+                    "all of it is repaired",
+                    () -> index.holderCount(block(99).key()) == 1 && index.holderCount(block(3).key()) == 1);
         }
     }
 

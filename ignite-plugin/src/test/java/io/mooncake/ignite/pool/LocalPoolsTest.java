@@ -14,12 +14,14 @@ import io.mooncake.memory.Tenant;
 import io.mooncake.natives.HugePageMount;
 import io.mooncake.natives.NativeBridge;
 import io.mooncake.natives.SharedFile;
+import io.mooncake.transfer.LeaseSource;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.AbstractList;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -74,6 +76,36 @@ class LocalPoolsTest {
             LocalKvPool pool = pools.byName().get("tiny");
             assertThat(TestBlocks.store(pool, TestBlocks.prompt(1, 40))).isPositive();
             return (int) files.count();
+        }
+    }
+
+    @Test
+    void pin_fenced_grantsNothingUntilItIsNoMore() {
+        try (LocalPools pools = new LocalPools(
+                1 << 20,
+                null,
+                false,
+                LocalKvPool.DEFAULT_POLICY,
+                List.of(TestGrid.pool("tiny").toDefinition()))) {
+            LocalKvPool pool = pools.byName().get("tiny");
+            int[] tokens = TestBlocks.prompt(1, 40);
+            TestBlocks.store(pool, tokens);
+            List<byte[]> keys = pool.chain(Tenant.DEFAULT, tokens).stream()
+                    .map(BlockKey::toBytes)
+                    .toList();
+            AtomicBoolean fenced = new AtomicBoolean(true);
+            pools.fencedBy(fenced::get);
+
+            assertThat(pools.pin(UUID.randomUUID(), "tiny", keys)).hasSize(2).containsOnlyNulls();
+            assertThat(pool.stats().openLeases()).isZero();
+            assertThat(TestBlocks.take(pool, tokens).local())
+                    .as("its own use goes on")
+                    .isEqualTo(32);
+
+            fenced.set(false);
+            List<LeaseSource.Pin> pins = pools.pin(UUID.randomUUID(), "tiny", keys);
+            assertThat(pins).hasSize(2).doesNotContainNull();
+            pins.forEach(LeaseSource.Pin::close);
         }
     }
 

@@ -69,6 +69,9 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
 
     private final ThreadPoolExecutor connectThreads;
     private final Connector connector;
+    /** To lives that were declared over; for {@link ControlPlane#LIFE_SERVICE} alone. */
+    private final Connector connectorToGone;
+
     private final Map<String, RequestHandler> handlers = new ConcurrentHashMap<>();
     private final Map<String, WorkHandler> workers = new ConcurrentHashMap<>();
     private final AtomicLong workBytes = new AtomicLong();
@@ -98,6 +101,7 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         this.connectThreads = new ThreadPoolExecutor(
                 0, MAX_CONNECTS, 10, TimeUnit.SECONDS, new SynchronousQueue<>(), threads("mooncake-connect"));
         this.connector = new Connector(loop, sockets, gone, connectThreads);
+        this.connectorToGone = new Connector(loop, sockets, new GonePeers(), connectThreads);
         loop.post(() -> {
             router = loop.open(SocketType.ROUTER, HIGH_WATER_MARK, this::asked, accepted::remove);
             router.bind(REQUESTS);
@@ -166,12 +170,12 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
             Quietly.close(stream);
             return;
         }
-        boolean posted = !gone.contains(peer)
+        boolean posted = (!events || !gone.contains(peer))
                 && loop.post(() -> {
                     ZMQ.Socket target = events ? publisher : router;
                     try {
                         // Asked again: several may have been let in at once.
-                        if (target == null || gone.contains(peer) || !hasRoom(peer, events)) {
+                        if (target == null || (events && gone.contains(peer)) || !hasRoom(peer, events)) {
                             throw new IOException("not serving " + peer);
                         }
                         accepted.put(channel, new Accepted(peer, events));
@@ -198,9 +202,11 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
     private void asked(ZMQ.Socket from, byte[] identity) {
         Frame frame = ControlFrameDescriptor.decode(ControlLoop.lastPart(from));
         boolean work = frame != null && frame.type() == ControlFrameDescriptor.WORK;
-        if (frame == null
-                || !(work || frame.type() == ControlFrameDescriptor.REQUEST)
-                || gone.contains(frame.sender())) {
+        if (frame == null || !(work || frame.type() == ControlFrameDescriptor.REQUEST)) {
+            return;
+        }
+        if (barred(frame.sender(), frame.name())) {
+            error(identity, frame, ControlFrameDescriptor.REFUSED, frame.sender() + " was declared over");
             return;
         }
         if (checkIncarnation && !frame.target().equals(own)) {
@@ -221,6 +227,10 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
         } catch (RejectedExecutionException | OutOfMemoryError e) {
             error(identity, frame, ControlFrameDescriptor.BUSY, "busy");
         }
+    }
+
+    private boolean barred(UUID peer, String service) {
+        return gone.contains(peer) && !service.equals(LIFE_SERVICE);
     }
 
     /** Work waits for one of its threads, and who pushed it for the answer, which says that one has it. */
@@ -302,7 +312,8 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
                 new Frame(type, ControlFrameDescriptor.NONE, correlation, own, peer.incarnation(), service, payload));
         RequestClient.Pending pending = new RequestClient.Pending(correlation, frame, deadlineNanos, reply);
         boolean posted = loop.post(() -> {
-            if (gone.contains(peer.incarnation()) || closed) {
+            boolean over = gone.contains(peer.incarnation());
+            if (barred(peer.incarnation(), service) || closed) {
                 reply.completeExceptionally(unreachable(peer));
                 return;
             }
@@ -310,7 +321,12 @@ public final class ZmqControlPlane implements ControlPlane, AutoCloseable {
                 requestClients
                         .computeIfAbsent(
                                 peer.incarnation(),
-                                id -> new RequestClient(loop, connector, peer, checkIncarnation, here(peer, REQUESTS)))
+                                id -> new RequestClient(
+                                        loop,
+                                        over ? connectorToGone : connector,
+                                        peer,
+                                        checkIncarnation,
+                                        here(peer, REQUESTS)))
                         .send(pending);
             } catch (RuntimeException | Error e) {
                 // Out of sockets, most likely: who asked must not wait for ever.

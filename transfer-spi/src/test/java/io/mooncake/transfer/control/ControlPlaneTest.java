@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.transfer.control;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -28,6 +29,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -257,6 +259,52 @@ final class ControlPlaneTest {
         } finally {
             fresh.close();
         }
+    }
+
+    @Test
+    void request_lifeService_isAnsweredAcrossTheEndOfALife() {
+        server.control().handle("echo", (from, payload) -> payload);
+        server.control().handle(ControlPlane.LIFE_SERVICE, (from, payload) -> from.toString()
+                .getBytes(UTF_8));
+        byte[] own = client.incarnation().toString().getBytes(UTF_8);
+        assertThat(ask(server.address(), ControlPlane.LIFE_SERVICE, new byte[0], 20_000)
+                        .join())
+                .isEqualTo(own);
+
+        server.peerGone(client.incarnation());
+        await(() -> {
+            try {
+                return Arrays.equals(
+                        ask(server.address(), ControlPlane.LIFE_SERVICE, new byte[0], 20_000)
+                                .join(),
+                        own);
+            } catch (CompletionException e) {
+                // The connection that it had was cut.
+                return false;
+            }
+        });
+        await(() -> failure(ask(server.address(), "echo", new byte[0], 20_000)) == MooncakeException.Code.PEER_REFUSED);
+
+        client.peerGone(server.incarnation());
+        await(() -> {
+            try {
+                return Arrays.equals(
+                        ask(server.address(), ControlPlane.LIFE_SERVICE, new byte[0], 20_000)
+                                .join(),
+                        own);
+            } catch (CompletionException e) {
+                return false;
+            }
+        });
+        assertFails(ask(server.address(), "echo", new byte[0], 20_000), MooncakeException.Code.PEER_UNREACHABLE);
+    }
+
+    private static MooncakeException.@Nullable Code failure(CompletableFuture<byte[]> reply) {
+        return reply.handle((bytes, error) -> {
+                    Throwable cause = error instanceof CompletionException wrapped ? wrapped.getCause() : error;
+                    return cause instanceof MooncakeException failed ? failed.code() : null;
+                })
+                .join();
     }
 
     private CompletableFuture<Void> push(PeerAddress peer, int number, long millis) {
