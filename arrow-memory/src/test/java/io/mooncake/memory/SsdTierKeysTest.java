@@ -87,6 +87,12 @@ final class SsdTierKeysTest {
                 .build();
     }
 
+    /** Stores it, and waits until no writer of the tier holds any of it: what is held can't go for another. */
+    private static void store(LocalKvPool pool, SsdTier tier, int[] tokens) {
+        Pools.store(pool, Tenant.DEFAULT, tokens);
+        assertThat(tier.flush(Pools.soon())).isTrue();
+    }
+
     private int[] prompt(int blocks) {
         return Pools.tokens(random, blocks * Pools.BLOCK_TOKENS + 1);
     }
@@ -185,9 +191,8 @@ final class SsdTierKeysTest {
         try (LocalKvPool pool = Pools.pool(IDENTITY, 8);
                 SsdTier tier = open(pool, 64)) {
             List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
-            Pools.store(pool, Tenant.DEFAULT, tokens);
-            assertThat(tier.flush(Pools.soon())).isTrue();
-            Pools.store(pool, Tenant.DEFAULT, prompt(8));
+            store(pool, tier, tokens);
+            store(pool, tier, prompt(8));
             tier.pin(List.of(chain.get(1)), Pools.soon()).forEach(pin -> {
                 assertThat(tier.pinHard(chain.get(1))).isEqualTo(BlockOutcome.DONE);
                 pin.close();
@@ -209,9 +214,8 @@ final class SsdTierKeysTest {
                 SsdTier tier = SsdTier.over(
                         pool, device.open(settings(pool, 64)), block -> block.depth() == 1, 64, List.of())) {
             List<BlockKey> chain = pool.chain(Tenant.DEFAULT, tokens);
-            Pools.store(pool, Tenant.DEFAULT, tokens);
-            assertThat(tier.flush(Pools.soon())).isTrue();
-            Pools.store(pool, Tenant.DEFAULT, prompt(1));
+            store(pool, tier, tokens);
+            store(pool, tier, prompt(1));
             assertThat(pool.contains(chain.get(0)) && !tier.contains(chain.get(0)))
                     .isTrue();
             assertThat(!pool.contains(chain.get(1)) && tier.contains(chain.get(1)))
@@ -219,9 +223,8 @@ final class SsdTierKeysTest {
             assertThat(tier.remove(chain.get(0), RemovalCause.REMOVED)).isEqualTo(BlockOutcome.DONE);
             assertThat(tier.contains(chain.get(1))).isFalse();
             // And where neither has the first.
-            Pools.store(pool, Tenant.DEFAULT, tokens);
-            assertThat(tier.flush(Pools.soon())).isTrue();
-            Pools.store(pool, Tenant.DEFAULT, prompt(2));
+            store(pool, tier, tokens);
+            store(pool, tier, prompt(2));
             assertThat(pool.contains(chain.get(0))).isFalse();
             assertThat(tier.remove(chain.get(0), RemovalCause.REMOVED)).isEqualTo(BlockOutcome.DONE);
             assertThat(tier.contains(chain.get(1))).isFalse();
@@ -235,8 +238,7 @@ final class SsdTierKeysTest {
         try (LocalKvPool pool = Pools.pool(IDENTITY, 8);
                 SsdTier tier = open(pool, 64)) {
             BlockKey key = pool.chain(Tenant.DEFAULT, tokens).get(0);
-            Pools.store(pool, Tenant.DEFAULT, tokens);
-            assertThat(tier.flush(Pools.soon())).isTrue();
+            store(pool, tier, tokens);
             pool.addListener(new BlockListener() {
                 @Override
                 public void onStored(StoredBlock block) {}
@@ -273,9 +275,8 @@ final class SsdTierKeysTest {
             SsdStore store = device.open(settings(pool, 64));
             try (SsdTier tier = SsdTier.over(pool, store, block -> true, 64, List.of())) {
                 BlockKey key = pool.chain(Tenant.DEFAULT, tokens).get(0);
-                Pools.store(pool, Tenant.DEFAULT, tokens);
-                assertThat(tier.flush(Pools.soon())).isTrue();
-                Pools.store(pool, Tenant.DEFAULT, prompt(2));
+                store(pool, tier, tokens);
+                store(pool, tier, prompt(2));
                 assertThat(pool.contains(key)).isFalse();
                 pool.addListener(block -> {
                     if (block.key().equals(key)) {
