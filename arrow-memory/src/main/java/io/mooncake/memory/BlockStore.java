@@ -114,12 +114,13 @@ final class BlockStore {
     }
 
     void release(int slot) {
+        TenantAccount owner = accounts.owner(slot); // before: it may be another's at once
         switch (slab.states().release(slot)) {
             case HELD -> {}
             case IDLE -> {
                 policy.released(slot);
-                trimIfDue();
-                room.wake();
+                trimIfDue(slot, owner);
+                room.wake(owner);
             }
             // It was removed while this reader held it.
             case DRAINED -> abandon(slot);
@@ -171,11 +172,15 @@ final class BlockStore {
     }
 
     private int allocate(TenantAccount account, boolean refusable, long name, @Nullable Deadline deadline) {
-        // Who waits does so behind those who wait already.
-        int slot = deadline != null && room.isWaitedFor() ? BlockSlab.NONE : tryAllocate(account, refusable, name);
+        // Who waits does so behind those who wait already for what it needs.
+        boolean queues = deadline != null && room.isWaitedFor(account) && !deadline.expired();
+        int slot = queues ? BlockSlab.NONE : tryAllocate(account, refusable, name);
+        if (slot < 0 && slot != OVER_QUOTA && account.waiting > 0) {
+            room.wake(account); // the place of its quota that was taken in vain
+        }
         events.drain();
-        if (deadline != null && (slot == BlockSlab.NONE || slot == OVER_QUOTA)) {
-            slot = room.await(slot, () -> tryAllocate(account, refusable, name), events::drain, deadline);
+        if (deadline != null && (slot == BlockSlab.NONE || slot == OVER_QUOTA) && (queues || !deadline.expired())) {
+            slot = room.await(account, slot, () -> tryAllocate(account, refusable, name), events::drain, deadline);
         }
         if (slot >= 0) {
             accounts.own(slot, account);
@@ -234,35 +239,53 @@ final class BlockStore {
     /** From now on {@code tenant} may have no more than {@code quota}: what can go of what it has above that goes at once. */
     void limit(String tenant, TenantQuota quota) {
         accounts.limit(tenant, quota);
-        trim();
-    }
-
-    void trimIfDue() {
-        if (trimDue) {
-            trim();
-        }
-    }
-
-    /** Takes from tenants that have more than they may what nobody holds; what is held goes when it is released. */
-    void trim() {
+        TenantAccount account = accounts.of(tenant);
         change.lock();
         try {
             // First: who releases a block after it was looked at here must see it.
             trimDue = true;
-            trimDue = !accounts.forEachOver(account -> {
-                int slot = evictOwn(account);
-                if (slot != BlockSlab.NONE) {
-                    abandon(slot);
-                }
-                return slot != BlockSlab.NONE;
-            });
+            int slot;
+            while (account.isOverDram() && (slot = evictOwn(account)) != BlockSlab.NONE) {
+                abandon(slot);
+            }
+            trimDue = accounts.anyOver();
+        } finally {
+            change.unlock();
+        }
+        events.drain();
+        room.wake(account); // its limit may have been raised
+    }
+
+    /**
+     * Takes the block in {@code slot}, which nobody holds any more, from {@code owner} if that has more than it may, and then those before it. What else
+     * could go has gone when the limit was set, or with its own release; but for a soft pin that has ended by its time, which is seen at the next
+     * allocation.
+     */
+    void trimIfDue(int slot, @Nullable TenantAccount owner) {
+        if (!trimDue || owner == null || !owner.isOverDram()) {
+            return;
+        }
+        change.lock();
+        try {
+            long now = nanoClock.getAsLong();
+            int next = slot;
+            while (next != BlockSlab.NONE
+                    && accounts.owner(next) == owner
+                    && owner.isOverDram()
+                    && canGo(next, now)
+                    && slab.startEviction(next, now)) {
+                policy.removed(next);
+                int before = vacate(next, RemovalCause.QUOTA);
+                abandon(next);
+                next = before;
+            }
+            trimDue = owner.isOverDram() || accounts.anyOver();
         } finally {
             change.unlock();
         }
         if (!change.isHeldByCurrentThread()) {
             events.drain();
         }
-        room.wake(); // a limit may have been raised
     }
 
     /** Tells the policy of a request. While nothing is stored nobody else hears them, and the next who stores should not have to hear all. */
@@ -306,7 +329,11 @@ final class BlockStore {
         int slot = policy.evict(candidates);
         if (slot != BlockSlab.NONE) {
             vacate(slot, RemovalCause.EVICTED);
+            TenantAccount owner = accounts.owner(slot);
             accounts.give(slot);
+            if (owner != null && owner.waiting > 0) {
+                room.wake(owner);
+            }
         }
         return slot;
     }
@@ -335,8 +362,8 @@ final class BlockStore {
                 && !index.isFollowed(slot);
     }
 
-    /** Under the change lock: takes the block out that is being evicted; the slot is filling then. */
-    private void vacate(int slot, RemovalCause cause) {
+    /** Under the change lock: takes the block out that is being evicted; the slot is filling then. The slot of the block before it, if that is a leaf now. */
+    private int vacate(int slot, RemovalCause cause) {
         BlockKey key = BlockDescriptor.key(header(slot));
         int exposed = index.remove(slot);
         if (exposed != BlockSlab.NONE) {
@@ -347,6 +374,7 @@ final class BlockStore {
         BlockDescriptor.retract(slab.headerAddress(slot));
         slab.recycle(slot);
         evicted.increment();
+        return exposed;
     }
 
     /** Under the change lock: tells that a block has left the index. */
@@ -374,6 +402,8 @@ final class BlockStore {
         // Last: no reference can be added any more, and the slot may have another block at once.
         if (slab.take(slot)) {
             abandon(slot);
+        } else if (exposed != BlockSlab.NONE) {
+            room.wake(accounts.owner(exposed));
         }
     }
 
@@ -388,9 +418,10 @@ final class BlockStore {
     /** Gives a slot back that was never sealed, or whose block has gone. */
     void abandon(int slot) {
         BlockDescriptor.retract(slab.headerAddress(slot));
+        TenantAccount owner = accounts.owner(slot);
         accounts.give(slot);
         slab.free(slot);
-        room.wake();
+        room.wake(owner);
     }
 
     /** CRC32C of each layer of the payload in {@code slot}. */

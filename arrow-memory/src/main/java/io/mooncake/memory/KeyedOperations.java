@@ -71,8 +71,7 @@ final class KeyedOperations {
     BlockOutcome unpin(BlockKey key) {
         BlockOutcome outcome = takePinsOff(key);
         if (outcome == BlockOutcome.DONE) {
-            store.trimIfDue();
-            store.room.wake();
+            store.events.drain(); // what its tenant had too much of
         }
         return outcome;
     }
@@ -89,6 +88,11 @@ final class KeyedOperations {
             boolean hard = states.hardPins(slot) > 0;
             if (hard) {
                 states.unpin(slot);
+            }
+            if (soft || hard) {
+                TenantAccount owner = store.accounts.owner(slot);
+                store.trimIfDue(slot, owner);
+                store.room.wake(owner);
             }
             return soft || hard ? BlockOutcome.DONE : BlockOutcome.UNCHANGED;
         } finally {

@@ -640,6 +640,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         if (!handles.closePool()) {
             return;
         }
+        store.room.close();
         store.events.append(BlockListener::onClosed);
         store.events.drain();
         if (report != null) {

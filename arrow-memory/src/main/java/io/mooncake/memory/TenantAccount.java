@@ -2,7 +2,7 @@
 package io.mooncake.memory;
 
 import java.util.Arrays;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
@@ -12,11 +12,19 @@ import java.util.concurrent.atomic.LongAdder;
 final class TenantAccount {
     final String tenant;
     final LongAdder refused = new LongAdder();
-    private final AtomicInteger dram = new AtomicInteger();
-    private final AtomicInteger ssd = new AtomicInteger();
+    private final Places dram = new Places();
+    private final Places ssd = new Places();
     private volatile TenantQuota quota = TenantQuota.UNLIMITED;
-    private volatile int dramLimit = Integer.MAX_VALUE;
-    private volatile int ssdLimit = Integer.MAX_VALUE;
+
+    // Of the pool's RoomQueue, and guarded by it but where said otherwise.
+    /** Whether something was given back since who waits for it looked last; set by who did. */
+    volatile boolean stirred;
+    /** Allocations that wait for its quota; written under the lock. */
+    volatile int waiting;
+    /** The pass in which {@code mayHaveRoom} was found out. */
+    long lookedAt;
+
+    boolean mayHaveRoom;
 
     /** Its sealed blocks, in no order. Guarded by the pool's change lock, as what follows. */
     int[] slots = new int[8];
@@ -31,8 +39,8 @@ final class TenantAccount {
 
     void limit(TenantQuota quota, long placeBytes) {
         this.quota = quota;
-        dramLimit = (int) Math.min(Integer.MAX_VALUE, quota.dramBytes() / placeBytes);
-        ssdLimit = (int) Math.min(Integer.MAX_VALUE, quota.ssdBytes() / placeBytes);
+        dram.limit((int) Math.min(Integer.MAX_VALUE, quota.dramBytes() / placeBytes));
+        ssd.limit((int) Math.min(Integer.MAX_VALUE, quota.ssdBytes() / placeBytes));
     }
 
     TenantQuota quota() {
@@ -41,44 +49,80 @@ final class TenantAccount {
 
     /** A place of memory; false when the limit is reached. */
     boolean takeDram() {
-        return take(dram, dramLimit);
+        return dram.take();
     }
 
     void giveDram() {
-        dram.decrementAndGet();
+        dram.give();
     }
 
     boolean isOverDram() {
-        return dram.get() > dramLimit;
+        return dram.areOver();
     }
 
     /** A place on the SSD; false when the limit is reached. */
     boolean takeSsd() {
-        return take(ssd, ssdLimit);
+        return ssd.take();
     }
 
     /** A place that is taken already, whatever the limit. */
     void addSsd() {
-        ssd.incrementAndGet();
+        ssd.add();
     }
 
     void giveSsd() {
-        ssd.decrementAndGet();
+        ssd.give();
     }
 
-    private static boolean take(AtomicInteger taken, int limit) {
-        int now = taken.get();
-        while (now < limit) {
-            if (taken.compareAndSet(now, now + 1)) {
-                return true;
+    /** Taken places in the lower half, the limit in the upper: so none is taken by a limit that is no more. */
+    private static final class Places {
+        private static final long TAKEN = 0xFFFF_FFFFL;
+
+        private final AtomicLong state = new AtomicLong((long) Integer.MAX_VALUE << Integer.SIZE);
+
+        boolean take() {
+            long now = state.get();
+            while (taken(now) < limit(now)) {
+                if (state.compareAndSet(now, now + 1)) {
+                    return true;
+                }
+                now = state.get();
             }
-            now = taken.get();
+            return false;
         }
-        return false;
+
+        void add() {
+            state.incrementAndGet();
+        }
+
+        void give() {
+            state.decrementAndGet();
+        }
+
+        void limit(int limit) {
+            state.updateAndGet(now -> (long) limit << Integer.SIZE | now & TAKEN);
+        }
+
+        boolean areOver() {
+            long now = state.get();
+            return taken(now) > limit(now);
+        }
+
+        int taken() {
+            return taken(state.get());
+        }
+
+        private static int taken(long state) {
+            return (int) state;
+        }
+
+        private static int limit(long state) {
+            return (int) (state >>> Integer.SIZE);
+        }
     }
 
     TenantUse use(long placeBytes) {
-        return new TenantUse(tenant, dram.get() * placeBytes, ssd.get() * placeBytes, quota, refused.sum());
+        return new TenantUse(tenant, dram.taken() * placeBytes, ssd.taken() * placeBytes, quota, refused.sum());
     }
 
     void add(int slot, int[] places) {

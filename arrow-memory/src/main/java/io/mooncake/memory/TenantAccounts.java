@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntPredicate;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,21 +50,6 @@ final class TenantAccounts {
         of(tenant).limit(quota, placeBytes);
     }
 
-    /**
-     * Shrinks those that have more memory than they may.
-     *
-     * @param shrink by one block; false when it can't
-     * @return whether none has more now
-     */
-    boolean forEachOver(Predicate<TenantAccount> shrink) {
-        boolean none = true;
-        for (TenantAccount account : byName.values()) {
-            while (account.isOverDram() && shrink.test(account)) {}
-            none &= !account.isOverDram();
-        }
-        return none;
-    }
-
     // ------------------------------------------------------------------------------------------------------- slots
 
     /** The slot is {@code account}'s, which has taken a place for it. */
@@ -80,6 +64,22 @@ final class TenantAccounts {
             owners[slot] = null;
             owner.giveDram();
         }
+    }
+
+    /** Whose the slot is, for who holds it or the change lock. */
+    @Nullable
+    TenantAccount owner(int slot) {
+        return owners[slot];
+    }
+
+    /** Whether any has more memory than it may. */
+    boolean anyOver() {
+        for (TenantAccount account : byName.values()) {
+            if (account.isOverDram()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     String tenant(int slot) {

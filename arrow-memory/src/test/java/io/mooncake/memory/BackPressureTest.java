@@ -234,6 +234,42 @@ final class BackPressureTest {
     }
 
     @Test
+    void extend_noTimeLeftWhileAnotherWaits_getsFreeMemory() throws Exception {
+        try (LocalKvPool pool = pool(4)) {
+            int[] own = prompt();
+            Pools.store(pool, A, own);
+            pool.limit(A, new TenantQuota(STRIDE, STRIDE));
+            try (PrefixLease ownLease = pool.acquire(A, own)) {
+                Future<Integer> waits = putLater(pool, A, prompt());
+                awaitWaiting(pool, 1);
+                Deadline past = Deadline.ofMillis(1);
+                await(past::expired);
+                assertThat(put(pool, Tenant.DEFAULT, prompt(), past)).isEqualTo(1);
+                Thread.currentThread().interrupt();
+                assertThat(put(pool, Tenant.DEFAULT, prompt(), Pools.soon())).isEqualTo(1);
+                assertThat(Thread.interrupted()).isTrue();
+                assertThat(waits.isDone()).isFalse();
+                ownLease.close();
+                assertThat(waits.get(60, TimeUnit.SECONDS)).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
+    void close_somebodyWaits_endsTheWait() throws Exception {
+        LocalKvPool pool = pool(1);
+        int[] tokens = prompt();
+        Pools.store(pool, Tenant.DEFAULT, tokens);
+        pool.pinHard(key(pool, tokens));
+        int[] own = Pools.tokens(random, BLOCK_TOKENS);
+        Future<IncomingBlock> waits = threads.submit(() ->
+                pool.beginIncoming(key(pool, own), pool.root(Tenant.DEFAULT), 0, own, Tenant.DEFAULT, Pools.soon()));
+        awaitWaiting(pool, 1);
+        pool.close();
+        assertThat(waits.get(20, TimeUnit.SECONDS)).isNull();
+    }
+
+    @Test
     void beginIncoming_fullPool_waitsToo() throws Exception {
         try (LocalKvPool pool = pool(1)) {
             int[] tokens = prompt();

@@ -16,6 +16,8 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -73,6 +75,31 @@ final class TenantQuotaTest {
             assertThat(inMemory(pool, B)).isEqualTo(3);
             assertThat(pool.stats().freeBlocks()).isEqualTo(3);
             assertThat(pool.uses()).extracting(TenantUse::tenant).contains("a", "b");
+        }
+    }
+
+    @Test
+    void release_ofATenantBelowItsLimit_doesNotWaitForOneThatHasTooMuch() throws Exception {
+        ExecutorService thread = Executors.newSingleThreadExecutor();
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 8)) {
+            int[] held = Pools.tokens(new SplittableRandom(1), 3 * Pools.BLOCK_TOKENS);
+            int[] other = Pools.tokens(new SplittableRandom(2), Pools.BLOCK_TOKENS);
+            Pools.store(pool, A, held);
+            Pools.store(pool, B, other);
+            PrefixLease heldLease = pool.acquire(A, held);
+            PrefixLease otherLease = pool.acquire(B, other);
+            pool.limit(A, new TenantQuota(STRIDE, STRIDE));
+            pool.store().change.lock();
+            try {
+                thread.submit(otherLease::close).get(20, TimeUnit.SECONDS);
+            } finally {
+                pool.store().change.unlock();
+            }
+            assertThat(pool.use(A).dramBytes()).isEqualTo(3 * STRIDE);
+            heldLease.close();
+            assertThat(pool.use(A).dramBytes()).isEqualTo(STRIDE);
+        } finally {
+            thread.shutdownNow();
         }
     }
 
