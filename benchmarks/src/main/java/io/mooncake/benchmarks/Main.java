@@ -5,6 +5,7 @@ import io.mooncake.base.ByteSize;
 import io.mooncake.benchmarks.index.FeedBench;
 import io.mooncake.benchmarks.index.IndexBench;
 import io.mooncake.benchmarks.memory.MemoryBench;
+import io.mooncake.benchmarks.mirror.MirrorBench;
 import io.mooncake.benchmarks.policy.PolicyBench;
 import io.mooncake.benchmarks.pool.PoolBench;
 import io.mooncake.benchmarks.prefix.PrefixBench;
@@ -50,6 +51,7 @@ public final class Main implements Callable<Integer> {
             new MemoryBench(),
             new PolicyBench(),
             new PrefixBench(),
+            new MirrorBench(),
             new SsdBench());
 
     private static final int MAX_BLOCKS = 10_000_000;

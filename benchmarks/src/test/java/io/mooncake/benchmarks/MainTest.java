@@ -23,7 +23,7 @@ final class MainTest {
         assertThat(run("e3e")).isEqualTo(2);
         assertThat(err.toString())
                 .contains(
-                        "Unknown benchmark: e3e (expected: e2e, feed, ignite-messages, index, memory, policy, pool, prefix, ssd, transfer); did you mean e2e?");
+                        "Unknown benchmark: e3e (expected: e2e, feed, ignite-messages, index, memory, mirror, policy, pool, prefix, ssd, transfer); did you mean e2e?");
     }
 
     @Test
