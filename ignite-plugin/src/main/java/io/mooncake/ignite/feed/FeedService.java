@@ -210,9 +210,18 @@ public final class FeedService implements AutoCloseable {
             if (before != null) {
                 end(before);
             }
-            entry.subscription = control.subscribe(address, topic(version), follower::onFrame);
+            subscribe(entry);
             follower.start();
         });
+    }
+
+    /** What is not subscribed comes by polls; tried again with each beat. */
+    private void subscribe(Following entry) {
+        try {
+            entry.subscription = control.subscribe(entry.address, topic(entry.version), entry.follower::onFrame);
+        } catch (RuntimeException e) {
+            LOG.debug("The feed of {} is not subscribed yet", entry.address.encode(), e);
+        }
     }
 
     /** Ends following; what the node announced is void. Returns at once. */
@@ -340,7 +349,10 @@ public final class FeedService implements AutoCloseable {
             owner.heartbeat();
         }
         for (Following entry : following.values()) {
-            entry.follower.tick();
+            if (entry.subscription == null) {
+                subscribe(entry);
+            }
+            tick(entry.follower);
             boolean silent = silent(entry);
             if (silent && !entry.warned) {
                 silences.incrementAndGet();
@@ -350,6 +362,15 @@ public final class FeedService implements AutoCloseable {
                         SILENT_SECONDS);
             }
             entry.warned = silent;
+        }
+    }
+
+    /** One that fails, for example because the index has no room for another holder, is tried again; the others go on. */
+    private static void tick(OwnerFollower follower) {
+        try {
+            follower.tick();
+        } catch (RuntimeException e) {
+            LOG.warn("The feed of one node was not followed up and will be with the next beat", e);
         }
     }
 

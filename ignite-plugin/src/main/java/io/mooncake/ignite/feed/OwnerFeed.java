@@ -11,6 +11,8 @@ import java.util.UUID;
 import java.util.function.Function;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The owner's side of the feed: numbers what happens to the blocks of this node's pools, publishes it in batches, answers repairs and
@@ -22,6 +24,7 @@ public final class OwnerFeed {
     /** So many events that wait are worth a frame at once. */
     public static final int BATCH_EVENTS = RecordRing.PIECE_EVENTS;
 
+    private static final Logger LOG = LoggerFactory.getLogger(OwnerFeed.class);
     private static final int CHUNK_BYTES = 1 << 20;
 
     private final UUID incarnation;
@@ -85,20 +88,21 @@ public final class OwnerFeed {
     public void flush() {
         for (Map.Entry<String, OwnerStream> entry : streams.entrySet()) {
             for (FeedFrame frame : entry.getValue().takeFrames()) {
-                // Others repair a frame that was not published; who listens here has this one chance.
-                try {
-                    publish(frame);
-                } finally {
-                    publisher.onFlushed(entry.getKey(), frame::events);
-                }
+                publish(frame);
+                publisher.onFlushed(entry.getKey(), frame::events);
             }
         }
     }
 
+    /** Others repair a frame that does not get out; who listens here, and the frames after it, must not suffer from it. */
     private void publish(FeedFrame frame) {
-        publisher.publish(FeedFrameV2Descriptor.VERSION, frame.encode(FeedFrameV2Descriptor.VERSION));
-        if (publishesOld) {
-            publisher.publish(FeedFrameDescriptor.VERSION, frame.encode(FeedFrameDescriptor.VERSION));
+        try {
+            publisher.publish(FeedFrameV2Descriptor.VERSION, frame.encode(FeedFrameV2Descriptor.VERSION));
+            if (publishesOld) {
+                publisher.publish(FeedFrameDescriptor.VERSION, frame.encode(FeedFrameDescriptor.VERSION));
+            }
+        } catch (RuntimeException e) {
+            LOG.debug("A frame of the feed was not published", e);
         }
     }
 

@@ -18,7 +18,7 @@ import java.util.UUID;
  * <p>Threading: safe for all threads; the ring is guarded by this object.
  */
 final class OwnerStream {
-    /** Answers stay below this, in version 1 as well, where the same events take up to four times as much. */
+    /** Of version 2; in version 1 the same events take up to four times as much, which the control plane still carries. */
     private static final int MAX_ANSWER_BYTES = 512 << 10;
 
     private final UUID incarnation;

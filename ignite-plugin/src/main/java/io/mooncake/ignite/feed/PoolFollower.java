@@ -254,6 +254,9 @@ final class PoolFollower {
         if (copy != null) {
             copy.drop();
         }
+        // Should the new one not come about, the next tick begins again.
+        copy = null;
+        underWay = null;
         copy = sink.begin();
         copyFirst = -1;
         cursor = 0;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.feed;
 
+import io.mooncake.base.MooncakeException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.Queue;
+import java.util.function.IntFunction;
 
 /**
  * The last events of a stream, as {@link FeedRecords} off the heap. They lie in pieces, one for each frame that is published, and the pieces in chunks
- * that are made when they are needed and used again in turn: the oldest pieces go when the chunk that they lie in is.
+ * that are used in turn: the oldest pieces go when the chunk that they lie in is used again. Those that nobody took until then wait on the heap, as
+ * much as the ring itself has; what is more is never told, and followers, who see the gap, take a snapshot.
  *
  * <p>Threading: guarded by its owner.
  */
@@ -17,6 +21,7 @@ final class RecordRing {
     static final int PIECE_EVENTS = 1024;
 
     private static final int PIECE_BYTES = 128 << 10;
+    private static final long MIN_BEHIND_BYTES = 4 << 20;
 
     /** Events that are told in one go: the first is not chained. */
     private static final class Piece {
@@ -33,11 +38,12 @@ final class RecordRing {
         }
     }
 
-    private final int chunkBytes;
+    private final long maxBehindBytes;
     private final ByteBuffer[] chunks;
     private final ArrayDeque<Piece> pieces = new ArrayDeque<>();
     /** Pieces that were not taken before their chunk was used again: who takes them is late. */
     private final ArrayDeque<Run> behind = new ArrayDeque<>();
+    private long behindBytes;
 
     private final EventCursor writer = new EventCursor();
     private int chunk;
@@ -48,11 +54,33 @@ final class RecordRing {
     /** Sequence of the first event that was not taken yet. */
     private long taken = 1;
 
-    /** @param chunkBytes room for the longest record at least */
+    /**
+     * Takes all of its memory.
+     *
+     * @param chunkBytes room for the longest record at least
+     * @throws MooncakeException EXHAUSTED when there is not so much
+     */
     RecordRing(int chunkBytes, int chunks) {
-        this.chunkBytes = chunkBytes;
+        this(chunkBytes, chunks, Math.max(MIN_BEHIND_BYTES, (long) chunkBytes * chunks), ByteBuffer::allocateDirect);
+    }
+
+    /**
+     * @param maxBehindBytes on the heap
+     * @param memory gives so many bytes
+     */
+    RecordRing(int chunkBytes, int chunks, long maxBehindBytes, IntFunction<ByteBuffer> memory) {
+        this.maxBehindBytes = maxBehindBytes;
         this.chunks = new ByteBuffer[chunks];
-        java.util.Arrays.fill(this.chunks, FeedFrame.NO_RECORDS);
+        try {
+            // Not when an event comes: it would be lost, and nobody would know.
+            Arrays.setAll(this.chunks, i -> memory.apply(chunkBytes));
+        } catch (OutOfMemoryError e) {
+            throw new MooncakeException(
+                    MooncakeException.Code.EXHAUSTED,
+                    "feedRing: " + (long) chunkBytes * chunks
+                            + " bytes for a pool (expected: as much direct memory, see -XX:MaxDirectMemorySize)",
+                    e);
+        }
     }
 
     /** Sequence of the next event. */
@@ -90,19 +118,13 @@ final class RecordRing {
     }
 
     private Piece begin(int bytes) {
-        if (chunks[chunk].capacity() == 0) {
-            chunks[chunk] = ByteBuffer.allocateDirect(chunkBytes);
-        }
         if (bytes > chunks[chunk].remaining()) {
             chunk = (chunk + 1) % chunks.length;
             while (!pieces.isEmpty() && pieces.getFirst().chunk == chunk) {
                 Piece oldest = pieces.removeFirst();
                 if (oldest.first >= taken) {
-                    behind.add(run(oldest));
+                    keepBehind(run(oldest));
                 }
-            }
-            if (chunks[chunk].capacity() == 0) {
-                chunks[chunk] = ByteBuffer.allocateDirect(chunkBytes);
             }
             chunks[chunk].clear();
         }
@@ -113,6 +135,14 @@ final class RecordRing {
         return piece;
     }
 
+    private void keepBehind(Run run) {
+        behind.add(run);
+        behindBytes += run.records().remaining();
+        while (behindBytes > maxBehindBytes) {
+            behindBytes -= behind.remove().records().remaining();
+        }
+    }
+
     /** A run of events: what {@link #copy} found. */
     record Run(long first, int count, ByteBuffer records) {}
 
@@ -121,6 +151,7 @@ final class RecordRing {
         open = false;
         runs.addAll(behind);
         behind.clear();
+        behindBytes = 0;
         if (taken == next) {
             return;
         }

@@ -58,6 +58,8 @@ final class NodePools implements AutoCloseable {
         pools.fencedBy(fenced);
         local = pools;
         SsdPlace ssd = settings.ssd();
+        // Before the SSD tells what it has: the feed would keep a copy of it all on the heap.
+        pools.byName().forEach((name, pool) -> feed.held(name, new PoolBlocks(pool, null)));
         pools.listen(
                 feed::poolListener, ssd == null ? null : ssd.path(), ownName, ssd == null ? 0 : ssd.capacityBytes());
         Map<String, ClusterKvPool> views = new LinkedHashMap<>();

@@ -40,6 +40,7 @@ class FeedServiceTest {
     private final Map<ControlPlane.EventListener, String> subscribers = new ConcurrentHashMap<>();
     private volatile boolean cut;
     private volatile boolean subscribeFails;
+    private volatile boolean publishFails;
 
     private final ControlPlane network = new ControlPlane() {
         @Override
@@ -73,6 +74,9 @@ class FeedServiceTest {
 
         @Override
         public void publish(String topic, byte[] payload) {
+            if (publishFails) {
+                throw new MooncakeException(MooncakeException.Code.ILLEGAL_STATE, "no publishing");
+            }
             if (!cut) {
                 subscribers.forEach((subscriber, wanted) -> {
                     if (wanted.equals(topic)) {
@@ -139,7 +143,7 @@ class FeedServiceTest {
     }
 
     @Test
-    void follow_subscriptionFails_isServedByPolls() {
+    void follow_subscriptionFails_isServedByPollsAndSubscribedLater() {
         PoolIndex index = new PoolIndex(TestGrid.pool("tiny").toDefinition().identity());
         subscribeFails = true;
         try (FeedService owner = service(OWNER.incarnation(), List.of("tiny"), true);
@@ -150,6 +154,60 @@ class FeedServiceTest {
             TestGrid.await("first copy", follower::current);
             owner.poolListener("tiny").onStored(block(1));
             TestGrid.await("a poll brings it", () -> {
+                now.addAndGet(200_000_000L);
+                return index.entries() == 1;
+            });
+
+            subscribeFails = false;
+            TestGrid.await("it is subscribed after all", () -> subscribers.size() == 1);
+            // Time stands still, so that nothing is polled.
+            owner.poolListener("tiny").onStored(block(2));
+            TestGrid.await("an event is heard", () -> index.entries() == 2);
+        }
+    }
+
+    @Test
+    void follow_indexHasNoRoomAtFirst_isTriedAgainAndKeepsNobodyElseWaiting() {
+        PoolIndex index = new PoolIndex(TestGrid.pool("tiny").toDefinition().identity());
+        AtomicLong failures = new AtomicLong(3);
+        UUID other = new UUID(8, 8);
+        HolderSink full = () -> {
+            if (failures.getAndDecrement() > 0) {
+                throw new IllegalStateException("no room");
+            }
+            return index.sink(NODE).begin();
+        };
+        try (FeedService owner = service(OWNER.incarnation(), List.of("tiny"), true);
+                FeedService follower = service(new UUID(2, 2), List.of(), false)) {
+            owner.start();
+            follower.start();
+            owner.poolListener("tiny").onStored(block(1));
+            follower.follow(NODE, OWNER, 2, Map.of("tiny", full));
+            follower.follow(other, OWNER, 2, Map.of("tiny", index.sink(other)));
+            TestGrid.await("both hear of it", () -> index.entries() == 2 && follower.current());
+        }
+    }
+
+    @Test
+    void publish_fails_listenersHearAllAndOthersAreFollowed() {
+        List<String> heard = new CopyOnWriteArrayList<>();
+        PoolIndex index = new PoolIndex(TestGrid.pool("tiny").toDefinition().identity());
+        publishFails = true;
+        try (FeedService owner = service(OWNER.incarnation(), List.of("tiny", "large"), true);
+                FeedService both = service(new UUID(2, 2), List.of("tiny", "large"), true)) {
+            owner.start();
+            Map<String, ControlPlane.RequestHandler> owners = Map.copyOf(handlers);
+            both.addListener((pool, events) -> events.forEach(event -> heard.add(pool)));
+            both.start();
+            handlers.putAll(owners);
+            both.follow(NODE, OWNER, 2, Map.of("tiny", index.sink(NODE)));
+            for (int i = 0; i < 3_000; i++) {
+                both.poolListener("large").onStored(block(i));
+                both.poolListener("tiny").onStored(block(i));
+            }
+            TestGrid.await("its listeners hear all", () -> heard.size() == 6_000);
+            owner.poolListener("tiny").onStored(block(1));
+            TestGrid.await("whom it follows is polled", () -> {
                 now.addAndGet(200_000_000L);
                 return index.entries() == 1;
             });

@@ -35,7 +35,7 @@ class FeedSimTest {
         for (long seed = first; seed < first + seeds; seed++) {
             try {
                 new FeedWorld(seed, FeedChecks.ALL).run();
-            } catch (AssertionError | RuntimeException e) {
+            } catch (AssertionError | RuntimeException | OutOfMemoryError e) {
                 throw new AssertionError("replay with -Dmooncake.seed=" + seed, e);
             }
         }

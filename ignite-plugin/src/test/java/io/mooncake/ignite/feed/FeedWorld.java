@@ -211,13 +211,19 @@ final class FeedWorld {
         }
 
         void change() {
+            // Half of the time a chain in its order, which is told in short.
+            boolean chain = random.nextBoolean();
+            int first = random.nextInt(KEYS);
             for (int i = random.nextInt(8); i >= 0; i--) {
-                int number = random.nextInt(KEYS);
+                int number = chain ? (first - i + KEYS) % KEYS : random.nextInt(KEYS);
                 BlockPlace where = BlockPlace.of(random.nextInt(4));
                 BlockEvent event;
                 if (truth.containsKey(number) && random.nextBoolean()) {
                     truth.remove(number);
                     event = BlockEvent.removed(key(number), RemovalCode.EVICTED);
+                } else if (random.nextInt(4) == 0) {
+                    event = BlockEvent.placed(key(number), where);
+                    truth.put(number, BlockEvent.stored(key(number), key(number - 1), number, new int[tokens], where));
                 } else {
                     event = BlockEvent.stored(key(number), key(number - 1), number, new int[tokens], where);
                     truth.put(number, event);
