@@ -2,6 +2,7 @@
 package io.mooncake.benchmarks.index;
 
 import io.mooncake.benchmarks.Bench;
+import io.mooncake.benchmarks.transfer.ChildProcess;
 import io.mooncake.examples.cli.Home;
 import io.mooncake.examples.cli.Terminal;
 import io.mooncake.examples.report.BenchmarkReport;
@@ -14,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * How fast a node announces blocks to another one, and how soon it can use them there: two engines, real sockets, the shipped feed and index on both
+ * How fast a node announces blocks to another one, and how soon it can use them there: two processes, real sockets, the shipped feed and index on both
  * sides. The count of what the index has is checked.
  */
 public final class FeedBench implements Bench {
@@ -41,11 +42,17 @@ public final class FeedBench implements Bench {
     }
 
     @Override
-    public BenchmarkReport run(Settings asked, Terminal terminal) throws InterruptedException {
+    public BenchmarkReport run(Settings asked, Terminal terminal) {
         int events = asked.blocks().isEmpty()
                 ? asked.quick() ? QUICK_EVENTS : EVENTS
                 : asked.blocks().get(0);
         int rounds = asked.runs() > 0 ? asked.runs() : 5;
+        try (ChildProcess owner = FeedPair.startOwner()) {
+            return measure(owner, events, rounds, asked.quick(), terminal);
+        }
+    }
+
+    private BenchmarkReport measure(ChildProcess owner, int events, int rounds, boolean quick, Terminal terminal) {
         List<Double> encoded = new ArrayList<>();
         List<Double> applied = new ArrayList<>();
         List<Double> delays = new ArrayList<>();
@@ -53,7 +60,7 @@ public final class FeedBench implements Bench {
         long repairs = 0;
         for (int round = -1; round < rounds; round++) {
             terminal.progress("feed", round + 1, rounds + 1, events + " events");
-            try (FeedPair pair = new FeedPair(events)) {
+            try (FeedPair pair = new FeedPair(owner, events)) {
                 FeedPair.Rate rate = pair.announce(events);
                 if (round >= 0) {
                     encoded.add(rate.announcedPerSecond() / 1e6);
@@ -61,8 +68,8 @@ public final class FeedBench implements Bench {
                     repairs += pair.repairs();
                 }
             }
-            int paced = asked.quick() ? EVENTS_A_SECOND / 2 : EVENTS_A_SECOND * SECONDS;
-            try (FeedPair pair = new FeedPair(paced)) {
+            int paced = quick ? EVENTS_A_SECOND / 2 : EVENTS_A_SECOND * SECONDS;
+            try (FeedPair pair = new FeedPair(owner, paced)) {
                 double[] micros = pair.pace(paced, EVENTS_A_SECOND);
                 if (round >= 0) {
                     Arrays.sort(micros);

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 final class FeedBenchTest {
     /** The harness with few events: an index that lacks some ends it. Whether it is fast is no test's question. */
     @Test
-    void run_fewEvents_measuresEveryFigure() throws InterruptedException {
+    void run_fewEvents_measuresEveryFigure() {
         Bench.Settings settings =
                 new Bench.Settings(Path.of(""), 1, true, List.of(), List.of(), null, List.of(), List.of(5_000));
         BenchmarkReport report = new FeedBench().run(settings, Terminal.standard());
