@@ -42,7 +42,8 @@ final class FeedPair implements AutoCloseable {
         this.owner = owner;
         index = new PoolIndex(IndexedChains.IDENTITY, events);
         micros = new double[events];
-        PeerAddress address = PeerAddress.parse(owner.ask("open", "READY", ANSWER_MILLIS).split(" ", -1)[1]);
+        PeerAddress address =
+                PeerAddress.parse(owner.ask("open", "READY", ANSWER_MILLIS).split(" ", -1)[1]);
         follower = service(engine, List.of(), false, "follower");
         follower.start();
         follower.follow(NODE, address, FeedService.MAX_VERSION, Map.of(POOL, this::stamping));
@@ -87,7 +88,8 @@ final class FeedPair implements AutoCloseable {
 
     /** Stores {@code events} blocks as fast as one thread can. */
     Rate announce(int events) {
-        String[] told = owner.ask("announce " + events, "announced", ANSWER_MILLIS).split(" ", -1);
+        String[] told =
+                owner.ask("announce " + events, "announced", ANSWER_MILLIS).split(" ", -1);
         await(() -> index.entries() == events);
         double seconds = (System.nanoTime() - Long.parseLong(told[1])) / 1e9;
         return new Rate(Double.parseDouble(told[2]), events / seconds);

@@ -62,8 +62,7 @@ public final class MirrorBench implements Bench {
                     Home.root(),
                     List.of(
                             BenchmarkResult.of("blocks shown a second", Samples.of(rates), "M/s", Target.atLeast(0.3)),
-                            BenchmarkResult.of(
-                                    "data region, a block", Samples.of(bytes), "B", Target.atMost(40))),
+                            BenchmarkResult.of("data region, a block", Samples.of(bytes), "B", Target.atMost(40))),
                     Map.of("settings", Map.of("blocks", all, "rounds", rounds, "nodes", 1)));
         }
     }

@@ -66,7 +66,9 @@ final class MirroredNode implements AutoCloseable {
                 .setIgniteInstanceName("bench-mirror")
                 .setLocalHost("127.0.0.1")
                 .setDiscoverySpi(discovery)
-                .setCommunicationSpi(new TcpCommunicationSpi().setLocalPort(COMMUNICATION_PORT).setLocalPortRange(5))
+                .setCommunicationSpi(new TcpCommunicationSpi()
+                        .setLocalPort(COMMUNICATION_PORT)
+                        .setLocalPortRange(5))
                 .setClientConnectorConfiguration(null)
                 .setConnectorConfiguration(null)
                 .setMetricsLogFrequency(0)
@@ -75,7 +77,8 @@ final class MirroredNode implements AutoCloseable {
                 .setDataStorageConfiguration(new DataStorageConfiguration()
                         .setDefaultDataRegionConfiguration(new DataRegionConfiguration().setMaxSize(64L << 20)))
                 .setPluginProviders(provider));
-        any = ignite.getOrCreateCache(new CacheConfiguration<>("any").setAffinity(new RendezvousAffinityFunction(false, 8)));
+        any = ignite.getOrCreateCache(
+                new CacheConfiguration<>("any").setAffinity(new RendezvousAffinityFunction(false, 8)));
     }
 
     /** Stores chains until at least {@code blocks} are there, and waits until the rows show them. @return how many */

@@ -43,6 +43,7 @@ final class RecordRing {
     private final ArrayDeque<Piece> pieces = new ArrayDeque<>();
     /** Pieces that were not taken before their chunk was used again: who takes them is late. */
     private final ArrayDeque<Run> behind = new ArrayDeque<>();
+
     private long behindBytes;
 
     private final EventCursor writer = new EventCursor();

@@ -58,8 +58,7 @@ class RecordRingTest {
         assertThatThrownBy(() -> new RecordRing(CHUNK_BYTES, CHUNKS, 1, RecordRingTest::nothing))
                 .isInstanceOf(MooncakeException.class)
                 .hasMessageContaining("feedRing: 8192 bytes")
-                .satisfies(e ->
-                        assertThat(((MooncakeException) e).code()).isEqualTo(MooncakeException.Code.EXHAUSTED));
+                .satisfies(e -> assertThat(((MooncakeException) e).code()).isEqualTo(MooncakeException.Code.EXHAUSTED));
     }
 
     private static ByteBuffer nothing(int bytes) {
