@@ -164,6 +164,22 @@ class TenantCallersTest {
     }
 
     @Test
+    void controlScript_operatorsOnly() throws Exception {
+        store("acme", Blocks.prompt(11, 1, 2, 3));
+        for (String[] command : new String[][] {
+            {"blocks"}, {"explain", "--pool", POOL, "--tokens", "1,2"}, {"scrub"}, {"warm", "--pool", POOL}, {"drain"}
+        }) {
+            assertThat(nodes.script("bob", command).code()).as(command[0]).isNotZero();
+        }
+        assertThat(Mooncake.of(nodes.first).decide(Route.of(POOL, new int[] {1})).promptTokens())
+                .as("nothing was drained")
+                .isOne();
+        assertThat(nodes.script("ignite", "explain", "--pool", POOL, "--tokens", "1,2")
+                        .code())
+                .isZero();
+    }
+
+    @Test
     void views_ofAllTenants_areForOperators() throws SQLException {
         assertThat(nodes.query("ignite", "SELECT COUNT(*) FROM SYS.MOONCAKE_BLOCKS"))
                 .hasSize(1);

@@ -6,6 +6,7 @@ import io.mooncake.ignite.KnownTenants;
 import io.mooncake.ignite.MooncakePluginProvider;
 import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.TestGrid;
+import io.mooncake.ignite.adapter.control.ControlScript;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -23,6 +24,7 @@ import org.apache.ignite.configuration.ClientConfiguration;
 import org.apache.ignite.configuration.ClientConnectorConfiguration;
 import org.apache.ignite.configuration.DataRegionConfiguration;
 import org.apache.ignite.configuration.DataStorageConfiguration;
+import org.apache.ignite.configuration.ThinClientConfiguration;
 
 /** Two nodes that authenticate: alice and anna are of tenant acme, bob is of globex, mallory is a user of nobody's. */
 final class TenantGrid implements AutoCloseable {
@@ -70,6 +72,9 @@ final class TenantGrid implements AutoCloseable {
                                 .setCheckpointPageBufferSize(16L << 20)))
                 .setClientConnectorConfiguration(new ClientConnectorConfiguration()
                         .setHost("127.0.0.1")
+                        // What the control script needs where users are authenticated.
+                        .setThinClientConfiguration(
+                                new ThinClientConfiguration().setMaxActiveComputeTasksPerConnection(4))
                         .setPort(grid.connectorPort(connector))
                         .setPortRange(0)));
     }
@@ -79,6 +84,12 @@ final class TenantGrid implements AutoCloseable {
                 .setAddresses("127.0.0.1:" + grid.connectorPort(node))
                 .setUserName(user)
                 .setUserPassword(user.equals("ignite") ? "ignite" : PASSWORD));
+    }
+
+    /** Ignite's control script as {@code user}. */
+    ControlScript.Run script(String user, String... command) throws Exception {
+        return ControlScript.runAs(
+                user, user.equals("ignite") ? "ignite" : PASSWORD, grid.connectorPort(0), command);
     }
 
     /** The service on {@code node}, whichever node the client is connected to. */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.adapter.control;
 
+import io.mooncake.ignite.Mooncake;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.ignite.internal.processors.task.GridInternal;
-import org.apache.ignite.internal.visor.VisorJob;
 import org.apache.ignite.spi.systemview.view.FiltrableSystemView;
 import org.apache.ignite.spi.systemview.view.SystemView;
 
@@ -17,11 +17,11 @@ public final class MooncakeBlocksTask extends LinesTask<MooncakeBlocksCommandArg
     private static final long serialVersionUID = 0;
 
     @Override
-    protected VisorJob<MooncakeBlocksCommandArg, List<String>> job(MooncakeBlocksCommandArg arg) {
+    protected LinesJob<MooncakeBlocksCommandArg> job(MooncakeBlocksCommandArg arg) {
         return new BlocksJob(arg, debug);
     }
 
-    private static final class BlocksJob extends VisorJob<MooncakeBlocksCommandArg, List<String>> {
+    private static final class BlocksJob extends LinesJob<MooncakeBlocksCommandArg> {
         private static final long serialVersionUID = 0;
 
         BlocksJob(MooncakeBlocksCommandArg arg, boolean debug) {
@@ -29,7 +29,7 @@ public final class MooncakeBlocksTask extends LinesTask<MooncakeBlocksCommandArg
         }
 
         @Override
-        protected List<String> run(MooncakeBlocksCommandArg arg) {
+        List<String> lines(Mooncake mooncake, MooncakeBlocksCommandArg arg) {
             SystemView<Object> view = ignite.context().systemView().view("mooncake.blocks");
             if (view == null) {
                 return List.of("no pool here");

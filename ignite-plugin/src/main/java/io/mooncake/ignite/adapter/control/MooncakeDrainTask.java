@@ -6,7 +6,6 @@ import io.mooncake.ignite.Mooncake;
 import java.time.Duration;
 import java.util.List;
 import org.apache.ignite.internal.processors.task.GridInternal;
-import org.apache.ignite.internal.visor.VisorJob;
 
 /** Drains the node that it runs on, or takes that back. */
 @GridInternal
@@ -14,11 +13,11 @@ public final class MooncakeDrainTask extends LinesTask<MooncakeDrainCommandArg> 
     private static final long serialVersionUID = 0;
 
     @Override
-    protected VisorJob<MooncakeDrainCommandArg, List<String>> job(MooncakeDrainCommandArg arg) {
+    protected LinesJob<MooncakeDrainCommandArg> job(MooncakeDrainCommandArg arg) {
         return new DrainJob(arg, debug);
     }
 
-    private static final class DrainJob extends VisorJob<MooncakeDrainCommandArg, List<String>> {
+    private static final class DrainJob extends LinesJob<MooncakeDrainCommandArg> {
         private static final long serialVersionUID = 0;
 
         DrainJob(MooncakeDrainCommandArg arg, boolean debug) {
@@ -26,8 +25,7 @@ public final class MooncakeDrainTask extends LinesTask<MooncakeDrainCommandArg> 
         }
 
         @Override
-        protected List<String> run(MooncakeDrainCommandArg arg) {
-            Mooncake mooncake = Mooncake.of(ignite);
+        List<String> lines(Mooncake mooncake, MooncakeDrainCommandArg arg) {
             if (arg.resume()) {
                 mooncake.resume();
                 return List.of("takes requests and copies again");

@@ -6,7 +6,6 @@ import io.mooncake.ignite.Mooncake;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.ignite.internal.processors.task.GridInternal;
-import org.apache.ignite.internal.visor.VisorJob;
 
 /** Asks each node what it would reuse for a prompt. */
 @GridInternal
@@ -14,11 +13,11 @@ public final class MooncakeExplainTask extends LinesTask<MooncakeExplainCommandA
     private static final long serialVersionUID = 0;
 
     @Override
-    protected VisorJob<MooncakeExplainCommandArg, List<String>> job(MooncakeExplainCommandArg arg) {
+    protected LinesJob<MooncakeExplainCommandArg> job(MooncakeExplainCommandArg arg) {
         return new ExplainJob(arg, debug);
     }
 
-    private static final class ExplainJob extends VisorJob<MooncakeExplainCommandArg, List<String>> {
+    private static final class ExplainJob extends LinesJob<MooncakeExplainCommandArg> {
         private static final long serialVersionUID = 0;
 
         ExplainJob(MooncakeExplainCommandArg arg, boolean debug) {
@@ -26,8 +25,8 @@ public final class MooncakeExplainTask extends LinesTask<MooncakeExplainCommandA
         }
 
         @Override
-        protected List<String> run(MooncakeExplainCommandArg arg) {
-            Explanation seen = Mooncake.of(ignite).explain(arg.pool(), arg.tokenIds());
+        List<String> lines(Mooncake mooncake, MooncakeExplainCommandArg arg) {
+            Explanation seen = mooncake.explain(arg.pool(), arg.tokenIds());
             List<String> lines = new ArrayList<>();
             lines.add(seen.promptTokens() + " tokens, " + seen.reusableTokens() + " reusable at most");
             for (Explanation.Piece piece : seen.pieces()) {

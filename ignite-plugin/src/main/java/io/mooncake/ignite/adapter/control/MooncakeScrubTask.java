@@ -8,7 +8,6 @@ import io.mooncake.memory.KvPool;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.ignite.internal.processors.task.GridInternal;
-import org.apache.ignite.internal.visor.VisorJob;
 
 /** Lets each node check its pools. */
 @GridInternal
@@ -16,11 +15,11 @@ public final class MooncakeScrubTask extends LinesTask<MooncakeScrubCommandArg> 
     private static final long serialVersionUID = 0;
 
     @Override
-    protected VisorJob<MooncakeScrubCommandArg, List<String>> job(MooncakeScrubCommandArg arg) {
+    protected LinesJob<MooncakeScrubCommandArg> job(MooncakeScrubCommandArg arg) {
         return new ScrubJob(arg, debug);
     }
 
-    private static final class ScrubJob extends VisorJob<MooncakeScrubCommandArg, List<String>> {
+    private static final class ScrubJob extends LinesJob<MooncakeScrubCommandArg> {
         private static final long serialVersionUID = 0;
 
         ScrubJob(MooncakeScrubCommandArg arg, boolean debug) {
@@ -28,8 +27,7 @@ public final class MooncakeScrubTask extends LinesTask<MooncakeScrubCommandArg> 
         }
 
         @Override
-        protected List<String> run(MooncakeScrubCommandArg arg) {
-            Mooncake mooncake = Mooncake.of(ignite);
+        List<String> lines(Mooncake mooncake, MooncakeScrubCommandArg arg) {
             List<String> lines = new ArrayList<>();
             for (KvPool pool : mooncake.pools()) {
                 if (arg.pool() == null || pool.name().equals(arg.pool())) {

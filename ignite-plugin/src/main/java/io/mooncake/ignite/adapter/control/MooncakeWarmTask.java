@@ -5,7 +5,6 @@ import io.mooncake.ignite.Mooncake;
 import java.time.Duration;
 import java.util.List;
 import org.apache.ignite.internal.processors.task.GridInternal;
-import org.apache.ignite.internal.visor.VisorJob;
 
 /** Warms the node that it runs on. */
 @GridInternal
@@ -13,11 +12,11 @@ public final class MooncakeWarmTask extends LinesTask<MooncakeWarmCommandArg> {
     private static final long serialVersionUID = 0;
 
     @Override
-    protected VisorJob<MooncakeWarmCommandArg, List<String>> job(MooncakeWarmCommandArg arg) {
+    protected LinesJob<MooncakeWarmCommandArg> job(MooncakeWarmCommandArg arg) {
         return new WarmJob(arg, debug);
     }
 
-    private static final class WarmJob extends VisorJob<MooncakeWarmCommandArg, List<String>> {
+    private static final class WarmJob extends LinesJob<MooncakeWarmCommandArg> {
         private static final long serialVersionUID = 0;
 
         WarmJob(MooncakeWarmCommandArg arg, boolean debug) {
@@ -25,8 +24,8 @@ public final class MooncakeWarmTask extends LinesTask<MooncakeWarmCommandArg> {
         }
 
         @Override
-        protected List<String> run(MooncakeWarmCommandArg arg) {
-            long came = Mooncake.of(ignite).warmUp(arg.pool(), arg.maxBlocks(), Duration.ofMillis(arg.timeoutMillis()));
+        List<String> lines(Mooncake mooncake, MooncakeWarmCommandArg arg) {
+            long came = mooncake.warmUp(arg.pool(), arg.maxBlocks(), Duration.ofMillis(arg.timeoutMillis()));
             return List.of(came + " blocks came");
         }
     }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.TestGrid;
+import io.mooncake.ignite.adapter.control.ControlScript.Run;
 import io.mooncake.ignite.conductor.Blocks;
 import io.mooncake.ignite.node.NodeEngines;
 import io.mooncake.memory.BlockKey;
@@ -12,20 +13,12 @@ import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.PinnedBlock;
 import io.mooncake.memory.Tenant;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.arrow.memory.util.MemoryUtil;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.configuration.ClientConnectorConfiguration;
-import org.apache.ignite.internal.commandline.CommandHandler;
-import org.apache.ignite.logger.NullLogger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -39,9 +32,6 @@ class ControlScriptTest {
     private static Ignite second;
     private static int port;
     private static int plainPort;
-
-    /** What a run of the script ended with. */
-    private record Run(int code, List<String> lines) {}
 
     @BeforeAll
     static void start() throws Exception {
@@ -175,34 +165,14 @@ class ControlScriptTest {
     void commands_throughANodeWithoutThePlugin_reachThoseThatHaveIt() throws Exception {
         // A node without the plugin but with its jar: one without the jar doesn't know the task's class, so ask
         // another.
-        Run run = scriptAt(plainPort, "blocks");
+        Run run = ControlScript.run(plainPort, "blocks");
 
         assertThat(run.code()).isZero();
         assertThat(run.lines()).contains("  3 blocks");
     }
 
     private static Run script(String... command) throws Exception {
-        return scriptAt(port, command);
-    }
-
-    /** The script names the thread that runs it, so it has one of its own. */
-    private static Run scriptAt(int connector, String... command) throws Exception {
-        List<String> arguments = Stream.concat(
-                        Stream.of("--host", "127.0.0.1", "--port", Integer.toString(connector), "--mooncake"),
-                        Arrays.stream(command))
-                .toList();
-        Callable<Run> script = () -> {
-            CommandHandler handler = new CommandHandler(new NullLogger());
-            int code = handler.execute(arguments);
-            List<String> lines = code == 0 ? handler.getLastOperationResult() : List.of();
-            return new Run(code, lines);
-        };
-        ExecutorService thread = Executors.newSingleThreadExecutor();
-        try {
-            return thread.submit(script).get(120, TimeUnit.SECONDS);
-        } finally {
-            thread.shutdownNow();
-        }
+        return ControlScript.run(port, command);
     }
 
     private static ClientConnectorConfiguration connector(int port) {
