@@ -2,10 +2,12 @@
 package io.mooncake.memory;
 
 import io.mooncake.base.MooncakeException;
+import java.security.MessageDigest;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Whose blocks they are. The salt is a secret of the server: it keys the HMAC at the root of every chain, so that no tenant can name
- * another tenant's block.
+ * another tenant's block. Two of one name and salt are equal: what is remembered of a tenant is found again by each call that names it.
  */
 public final class Tenant {
     /** The tenant of callers that name none. Its salt is empty: keys depend on identity and tokens alone. */
@@ -37,6 +39,17 @@ public final class Tenant {
     /** A copy of the secret. */
     public byte[] salt() {
         return salt.clone();
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof Tenant tenant && name.equals(tenant.name) && MessageDigest.isEqual(salt, tenant.salt);
+    }
+
+    @Override
+    public int hashCode() {
+        // Of the name alone: a secret has no business in a hash.
+        return name.hashCode();
     }
 
     @Override

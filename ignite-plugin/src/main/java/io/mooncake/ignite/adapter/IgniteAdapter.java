@@ -112,6 +112,11 @@ public final class IgniteAdapter implements AutoCloseable {
                 address == null ? null : address.getHostString() + ":" + address.getPort());
     }
 
+    /** Whether clients of this node must say who they are. */
+    public boolean authenticates() {
+        return context.security().enabled();
+    }
+
     /** {@link #caller(Ignite, Caller.Kind, String)} of an SQL query on this node. */
     public Caller sqlCaller() {
         return caller(context.grid(), Caller.Kind.JDBC, null);

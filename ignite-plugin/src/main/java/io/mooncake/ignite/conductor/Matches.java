@@ -36,6 +36,7 @@ final class Matches {
         requireTokens(tokens);
         List<Member> candidates = services.members().all().stream()
                 .filter(member -> member.role() != Role.OBSERVER
+                        && (tenant.equals(Tenant.DEFAULT) || member.readsTenants())
                         && services.members().poolNames().has(member, pool))
                 .toList();
         // Who is to leave answers only where nobody stays. Asked once: it may change meanwhile.

@@ -28,7 +28,15 @@ public record Member(
         int protocol,
         boolean local,
         Locality locality) {
+    /** The first protocol whose requests name a tenant, and whose pools of one name may have other weights. */
+    public static final int TENANTS_SINCE = 2;
+
     public Member {
         pools = Map.copyOf(pools);
+    }
+
+    /** Whether it reads whose request it is: an older one would drop the tenant and answer with everybody's blocks. */
+    public boolean readsTenants() {
+        return protocol >= TENANTS_SINCE;
     }
 }

@@ -3,6 +3,7 @@ package io.mooncake.ignite.node;
 
 import io.mooncake.ignite.config.IdentityText;
 import io.mooncake.ignite.config.MooncakeSettings;
+import io.mooncake.ignite.internal.Member;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.List;
@@ -65,16 +66,23 @@ final class JoinCheck {
                         + " (expected: property secret of MooncakePluginProvider, the same on every node)");
     }
 
-    /** Other weights under one name are another pool; another layout is a mistake. */
+    /**
+     * Other weights under one name are another pool; another layout is a mistake. So are other weights beside a node of an older protocol,
+     * which routes by the name alone.
+     */
     private Optional<String> pools(ClusterNode node) {
         Map<String, String> theirs = NodeAttributes.pools(node);
+        boolean weightsMayDiffer =
+                Math.min(NodeAttributes.protocol(node), NodeAttributes.newestProtocol()) >= Member.TENANTS_SINCE;
         for (var pool : settings.pools()) {
             String identity = theirs.get(pool.name());
             if (identity == null) {
                 continue;
             }
             // Left is the node in the message's order: the joining node's value comes first.
-            List<String> differences = IdentityText.mistakes(identity, IdentityText.encode(pool.identity()));
+            String own = IdentityText.encode(pool.identity());
+            List<String> differences =
+                    weightsMayDiffer ? IdentityText.mistakes(identity, own) : IdentityText.differences(identity, own);
             if (!differences.isEmpty()) {
                 return Optional.of("Mooncake pool " + pool.name() + ": " + String.join(", ", differences) + " (node "
                         + node.id() + " against node " + localId

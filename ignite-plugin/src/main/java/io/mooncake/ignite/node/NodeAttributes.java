@@ -108,7 +108,7 @@ public final class NodeAttributes {
     }
 
     /** Newest protocol that {@code node} speaks; the oldest where it does not say. */
-    private static int protocol(ClusterNode node) {
+    static int protocol(ClusterNode node) {
         String range = String.valueOf(node.<Object>attribute(PROTOCOL));
         try {
             return Integer.parseInt(range.substring(range.lastIndexOf('.') + 1));

@@ -112,6 +112,11 @@ public final class NodeRuntime implements NodeServices {
 
     /** Brings up engine, pools and feed, and publishes the attributes. */
     public void start() {
+        if (settings.tenantResolver() != null && !adapter.authenticates()) {
+            LOG.warn(
+                    "tenantResolver: set in a cluster that authenticates nobody: callers are told apart by API keys alone,"
+                            + " and figures and views are everybody's (expected: authenticationEnabled, or a security plugin)");
+        }
         EngineOwner owner = EngineOwner.of(config, settings);
         engineOwner = owner;
         TransferEngine engine = owner.engine();

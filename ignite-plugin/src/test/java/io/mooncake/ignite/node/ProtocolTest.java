@@ -2,12 +2,16 @@
 package io.mooncake.ignite.node;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.Route;
 import io.mooncake.ignite.TestBlocks;
 import io.mooncake.ignite.TestBlocks.Taken;
 import io.mooncake.ignite.TestGrid;
 import io.mooncake.memory.Tenant;
+import java.util.List;
 import org.apache.ignite.Ignite;
 import org.junit.jupiter.api.Test;
 
@@ -39,6 +43,36 @@ class ProtocolTest {
             return grid.start("old");
         } finally {
             System.clearProperty(NodeAttributes.PROTOCOL_LIMIT);
+        }
+    }
+
+    @Test
+    void decide_forATenant_neverOnTheOldNode() {
+        try (TestGrid grid = new TestGrid()) {
+            Ignite old = startOld(grid);
+            Ignite first = grid.start("a");
+            int[] prompt = TestBlocks.prompt(3, 33);
+            Route route = Route.of("tiny", prompt).tenant("acme");
+            // By turns, were both asked.
+            for (int i = 0; i < 4; i++) {
+                assertThat(Mooncake.of(first).decide(route).nodeId())
+                        .isEqualTo(first.cluster().localNode().id());
+            }
+            assertThatThrownBy(() -> Mooncake.of(first)
+                            .decide(route.onNode(old.cluster().localNode().id())))
+                    .isInstanceOf(MooncakeException.class);
+        }
+    }
+
+    @Test
+    void join_previousProtocolOtherWeights_isRefused() {
+        try (TestGrid grid = new TestGrid()) {
+            startOld(grid);
+            assertThatThrownBy(() -> grid.start(
+                            "a",
+                            grid.provider()
+                                    .setPools(List.of(TestGrid.pool("tiny").setModel("new")))))
+                    .hasStackTraceContaining("Mooncake pool tiny: modelDigest");
         }
     }
 

@@ -171,7 +171,9 @@ class TenantCallersTest {
         }) {
             assertThat(nodes.script("bob", command).code()).as(command[0]).isNotZero();
         }
-        assertThat(Mooncake.of(nodes.first).decide(Route.of(POOL, new int[] {1})).promptTokens())
+        assertThat(Mooncake.of(nodes.first)
+                        .decide(Route.of(POOL, new int[] {1}))
+                        .promptTokens())
                 .as("nothing was drained")
                 .isOne();
         assertThat(nodes.script("ignite", "explain", "--pool", POOL, "--tokens", "1,2")

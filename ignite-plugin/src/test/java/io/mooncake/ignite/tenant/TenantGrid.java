@@ -88,8 +88,7 @@ final class TenantGrid implements AutoCloseable {
 
     /** Ignite's control script as {@code user}. */
     ControlScript.Run script(String user, String... command) throws Exception {
-        return ControlScript.runAs(
-                user, user.equals("ignite") ? "ignite" : PASSWORD, grid.connectorPort(0), command);
+        return ControlScript.runAs(user, user.equals("ignite") ? "ignite" : PASSWORD, grid.connectorPort(0), command);
     }
 
     /** The service on {@code node}, whichever node the client is connected to. */

@@ -29,6 +29,10 @@ class TenantsTest {
                 .isEqualTo(new Tenants("the cluster's secret", null, List.of())
                         .named("acme")
                         .salt());
+        assertThat(tenants.named("acme"))
+                .isEqualTo(tenants.named("acme"))
+                .hasSameHashCodeAs(tenants.named("acme"))
+                .isNotEqualTo(new Tenants("another secret", null, List.of()).named("acme"));
         assertThat(tenants.named("globex").salt()).isNotEqualTo(salt);
         assertThat(new Tenants("another secret", null, List.of()).named("acme").salt())
                 .isNotEqualTo(salt);
@@ -75,6 +79,9 @@ class TenantsTest {
         tenants.requireOperator(new Caller(Caller.Kind.THIN, null, null, null));
         tenants.requireOperator(Caller.MEMBER_NODE);
 
+        assertThatThrownBy(() -> tenants.requireOperator(Caller.gateway(null, KEY, "10.0.0.9:4711")))
+                .isInstanceOfSatisfying(
+                        MooncakeException.class, e -> assertThat(e.code()).isEqualTo(MooncakeException.Code.DENIED));
         for (String login : List.of("alice", "")) {
             assertThatThrownBy(() -> tenants.requireOperator(new Caller(Caller.Kind.THIN, login, null, null)))
                     .isInstanceOfSatisfying(MooncakeException.class, e -> assertThat(e.code())
