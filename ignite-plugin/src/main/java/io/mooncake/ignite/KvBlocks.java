@@ -52,6 +52,8 @@ public interface KvBlocks {
 
     /**
      * Pins blocks where they are, on this node if it has them, else on one that does: they are not evicted until {@link #unpin}, nor is anything before them in their chains.
+     * The cluster remembers it, a row a block: the node pins again after a restart what its SSD has kept, and when it is lost another holder pins. Where the cluster takes no rows
+     * (inactive, read-only, {@code stateRowBudget} used up) the pin ends with its node, and the detail says so.
      *
      * @return PINNED or ABSENT; REFUSED where no holder answers
      */
@@ -64,7 +66,10 @@ public interface KvBlocks {
      */
     List<BlockResult> pinSoft(List<BlockKey> keys, Duration time, Duration timeout);
 
-    /** Takes all pins off, hard and soft, on every node that has the blocks: DONE, ABSENT, or REFUSED where a holder does not answer. */
+    /**
+     * Takes all pins off, hard and soft, on every node that has the blocks: DONE, ABSENT, or REFUSED where a holder does not answer, or the cluster can't forget the pin just now and
+     * a holder would pin again.
+     */
     List<BlockResult> unpin(List<BlockKey> keys, Duration timeout);
 
     /**

@@ -3,9 +3,11 @@ package io.mooncake.ignite;
 
 import io.mooncake.memory.KvPool;
 import io.mooncake.memory.Tenant;
+import io.mooncake.memory.TenantQuota;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import org.apache.ignite.Ignite;
 import org.apache.ignite.plugin.IgnitePlugin;
@@ -121,6 +123,20 @@ public interface Mooncake extends IgnitePlugin {
      * @throws io.mooncake.base.MooncakeException NOT_FOUND naming the pools there are
      */
     ScrubReport scrub(String pool);
+
+    /**
+     * Limits what {@code tenant} may have on each node, for the whole cluster and until it is changed. A node's pools share it evenly. It is in force on every node some
+     * seconds later, on those that start after that, too; see {@link io.mooncake.memory.LocalKvPool#limit} for what that means.
+     *
+     * @param tenant its name, 1..128 characters
+     * @param quota bytes of memory and SSD; {@link TenantQuota#UNLIMITED}: no limit any more
+     * @param timeout most time for it, at least 1 ms
+     * @throws io.mooncake.base.MooncakeException INVALID_ARGUMENT; ILLEGAL_STATE while the cluster takes no writes; EXHAUSTED when {@code stateRowBudget} is used up
+     */
+    void quota(String tenant, TenantQuota quota, Duration timeout);
+
+    /** Quotas in force, by the names of their tenants. */
+    Map<String, TenantQuota> quotas();
 
     /** Figures of this node. */
     NodeStatistics statistics();

@@ -2,6 +2,7 @@
 package io.mooncake.ignite;
 
 import io.mooncake.ignite.blocks.BlockActs;
+import io.mooncake.ignite.blocks.LastingPins;
 import io.mooncake.ignite.conductor.ClusterRouter;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.life.LifeWatch;
@@ -9,6 +10,7 @@ import io.mooncake.ignite.metrics.MetricsEndpoint;
 import io.mooncake.ignite.mirror.SqlMirror;
 import io.mooncake.ignite.place.NodePlacement;
 import io.mooncake.ignite.query.NodeQueries;
+import io.mooncake.ignite.state.Quotas;
 import io.mooncake.ignite.state.StateStore;
 import java.util.List;
 
@@ -21,8 +23,10 @@ final class NodeParts {
                 new MetricsEndpoint(),
                 new LifeWatch(),
                 new StateStore(),
+                new Quotas(),
                 new NodePlacement(),
                 new BlockActs(),
+                new LastingPins(),
                 new ClusterRouter(),
                 new NodeQueries(),
                 new SqlMirror());

@@ -121,13 +121,21 @@ public final class ClusterBlocks implements KvBlocks {
         Deadline deadline = deadline(timeout);
         List<BlockOutcome> here = BlockActs.here(services, new ActFrame(action, millis, local.name(), keys), deadline);
         List<BlockResult> results = new ArrayList<>(keys.size());
+        Optional<Member> self = services.members().find(services.localNodeId());
         for (int i = 0; i < keys.size(); i++) {
             results.add(
                     here.get(i) == BlockOutcome.ABSENT
                             ? pinElsewhere(action, keys.get(i), millis, deadline)
-                            : new BlockResult(keys.get(i), Status.PINNED, copies(keys.get(i)), "on this node"));
+                            : pinned(action, keys.get(i), self, "on this node", deadline));
         }
         return results;
+    }
+
+    private BlockResult pinned(Action action, BlockKey key, Optional<Member> where, String told, Deadline deadline) {
+        String ends = action != Action.PIN_HARD || where.isEmpty()
+                ? ""
+                : LastingPins.remember(services, local.name(), key, where.get(), deadline);
+        return new BlockResult(key, Status.PINNED, copies(key), ends.isEmpty() ? told : told + "; " + ends);
     }
 
     private BlockResult pinElsewhere(Action action, BlockKey key, long millis, Deadline deadline) {
@@ -146,7 +154,7 @@ public final class ClusterBlocks implements KvBlocks {
                         .join()
                         .get(0);
                 if (outcome != BlockOutcome.ABSENT) {
-                    return new BlockResult(key, Status.PINNED, copies(key), "on node " + node);
+                    return pinned(action, key, holder, "on node " + node, deadline);
                 }
             } catch (CompletionException e) {
                 refusal = "node " + node + ": " + message(e);
@@ -158,18 +166,30 @@ public final class ClusterBlocks implements KvBlocks {
 
     @Override
     public List<BlockResult> unpin(List<BlockKey> keys, Duration timeout) {
-        return everywhere(Action.UNPIN, keys, timeout);
+        requireSome("keys", keys);
+        Deadline deadline = deadline(timeout);
+        // The rows first: whoever pins for one looks at it again afterwards.
+        List<String> remembered = keys.stream()
+                .map(key -> LastingPins.forget(services, local.name(), key, deadline))
+                .toList();
+        List<BlockResult> results = everywhere(Action.UNPIN, keys, deadline);
+        for (int i = 0; i < results.size(); i++) {
+            if (!remembered.get(i).isEmpty()) {
+                BlockResult result = results.get(i);
+                results.set(i, new BlockResult(result.key(), Status.REFUSED, result.copies(), remembered.get(i)));
+            }
+        }
+        return results;
     }
 
     @Override
     public List<BlockResult> remove(List<BlockKey> keys, Duration timeout) {
-        return everywhere(Action.REMOVE, keys, timeout);
+        requireSome("keys", keys);
+        return everywhere(Action.REMOVE, keys, deadline(timeout));
     }
 
     /** All nodes with the pool at once. */
-    private List<BlockResult> everywhere(Action action, List<BlockKey> keys, Duration timeout) {
-        requireSome("keys", keys);
-        Deadline deadline = deadline(timeout);
+    private List<BlockResult> everywhere(Action action, List<BlockKey> keys, Deadline deadline) {
         Tally[] tallies = new Tally[keys.size()];
         for (int i = 0; i < tallies.length; i++) {
             tallies[i] = new Tally();

@@ -18,12 +18,14 @@ import io.mooncake.ignite.ScrubReport;
 import io.mooncake.ignite.blocks.ClusterBlocks;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.pool.ClusterKvPool;
+import io.mooncake.ignite.state.Quotas;
 import io.mooncake.memory.KvPool;
 import io.mooncake.memory.MissReason;
 import io.mooncake.memory.PoolStatistics;
 import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.SsdTierStatistics;
 import io.mooncake.memory.Tenant;
+import io.mooncake.memory.TenantQuota;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
@@ -157,6 +159,16 @@ final class MooncakeNode implements Mooncake {
     @Override
     public ScrubReport scrub(String pool) {
         return new Scrub(inCluster(pool).local()).run();
+    }
+
+    @Override
+    public void quota(String tenant, TenantQuota quota, Duration timeout) {
+        Quotas.set(runtime.state(), tenant, quota, deadline(timeout));
+    }
+
+    @Override
+    public Map<String, TenantQuota> quotas() {
+        return Quotas.all(runtime.state());
     }
 
     @Override

@@ -4,6 +4,7 @@ package io.mooncake.ignite.place;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.internal.NodeServices;
+import io.mooncake.ignite.internal.Rendezvous;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.BlockListener;
 import io.mooncake.memory.LocalKvPool;
@@ -271,21 +272,12 @@ final class Replicas implements Members.Listener, AutoCloseable {
 
     /** Of the holders that want as many copies as this one. */
     private boolean decides(BlockKey key, Set<UUID> holders) {
-        UUID local = services.localNodeId();
-        long own = weight(key, local);
-        return holders.stream()
+        List<UUID> deciding = holders.stream()
                 .filter(node -> reports.of(node)
                         .map(report -> report.replicas() >= wanted)
                         .orElse(true))
-                .allMatch(node -> Long.compareUnsigned(weight(key, node), own) <= 0);
-    }
-
-    /** A key is a digest: mixing the node in is enough. */
-    private static long weight(BlockKey key, UUID node) {
-        long mixed = (key.word1() ^ node.getMostSignificantBits()) * 0x9E37_79B9_7F4A_7C15L
-                + (key.word2() ^ node.getLeastSignificantBits());
-        mixed = (mixed ^ (mixed >>> 32)) * 0xD6E8_FEB8_6659_FD93L;
-        return mixed ^ (mixed >>> 32);
+                .toList();
+        return Rendezvous.wins(key, services.localNodeId(), deciding);
     }
 
     @Override

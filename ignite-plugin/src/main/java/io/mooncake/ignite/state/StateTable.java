@@ -74,6 +74,24 @@ public final class StateTable<T extends StateRow> {
         return store.remove(known, writer, deadline);
     }
 
+    /** Removes what is under {@code key}, whatever it says. @return whether there was anything */
+    public boolean removeAny(String key, Deadline deadline) {
+        while (true) {
+            Optional<Versioned<T>> there = typed(store.read(key, deadline));
+            if (there.isEmpty()) {
+                return false;
+            }
+            if (remove(there.get(), deadline)) {
+                return true;
+            }
+        }
+    }
+
+    /** Whether the cluster has {@code row} still, as it is; asks the cluster. */
+    public boolean isThere(Versioned<T> row, Deadline deadline) {
+        return typed(store.read(row.row().key(), deadline)).equals(Optional.of(row));
+    }
+
     private Optional<Versioned<T>> write(Optional<Versioned<T>> known, T row, Deadline deadline) {
         return store.write(known, row, writer, deadline);
     }

@@ -12,6 +12,7 @@ public final class MooncakeCommand extends CommandRegistryImpl<NoArg, Void> {
                 new MooncakeExplainCommand(),
                 new MooncakeDrainCommand(),
                 new MooncakeWarmCommand(),
+                new MooncakeQuotaCommand(),
                 new MooncakeScrubCommand());
     }
 }

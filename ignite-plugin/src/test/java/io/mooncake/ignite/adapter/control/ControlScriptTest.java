@@ -141,6 +141,23 @@ class ControlScriptTest {
     }
 
     @Test
+    void quota_setAndTakenAway_isListed() throws Exception {
+        TestGrid.await(
+                "quota set",
+                () -> script("quota", "--tenant", "acme", "--dram-bytes", "1000000")
+                                .code()
+                        == 0);
+        TestGrid.await("whichever node is asked knows it", () -> script("quota")
+                .lines()
+                .contains("  acme: 1000000 bytes of memory, any number of SSD on each node"));
+        Run away = script("quota", "--tenant", "acme", "--unlimited");
+        assertThat(away.code()).isZero();
+        assertThat(away.lines()).contains("  no quota");
+        assertThat(script("quota", "--tenant", "acme", "--dram-bytes", "-1").code())
+                .isEqualTo(BAD_ARGUMENTS);
+    }
+
+    @Test
     void warmAndDrain_wrongInput_isRefused() throws Exception {
         String nobody = UUID.randomUUID().toString();
         assertThat(script("drain", "--node-id", nobody).code()).isNotZero();
