@@ -127,6 +127,10 @@ final class TierCatalog implements BlockListener {
             }
             entry.inMemory = true;
             toWrite = !entry.onSsd;
+            if (removedEarly != null) {
+                // It is there again, so that what follows it is no orphan.
+                removedEarly.remove(block.key());
+            }
             if (cold.remove(block.key()) != null) {
                 warm.put(block.key(), entry);
                 place(entry);

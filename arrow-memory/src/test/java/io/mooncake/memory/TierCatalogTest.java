@@ -53,6 +53,26 @@ final class TierCatalogTest {
     }
 
     @Test
+    void recovered_blockOfAChainThatWasRemovedAndStoredAgain_staysWithIt() {
+        int[] tokens = Pools.tokens(new SplittableRandom(1), 49);
+        try (LocalKvPool pool = Pools.pool(Pools.identity(ReuseMode.EXACT), 8)) {
+            List<BlockKey> keys = pool.chain(Tenant.DEFAULT, tokens);
+            catalog.recoveryBegins();
+            catalog.remove(keys.get(0), RemovalCause.REMOVED, pool.operations(), key -> true);
+            Pools.store(pool, Tenant.DEFAULT, tokens);
+            StoredBlock first = new StoredBlock(keys.get(0), ROOT, 0, new int[0], 1, "");
+            StoredBlock second = new StoredBlock(keys.get(1), keys.get(0), 1, new int[0], 1, "");
+            catalog.onStored(first);
+            catalog.onStored(second);
+
+            assertThat(catalog.recovered(second, () -> true, pool.operations(), key -> true))
+                    .isTrue();
+
+            assertThat(pool.contains(keys.get(1))).isTrue();
+        }
+    }
+
+    @Test
     void takeVictim_chainOfLeastWorth_getsShorterFromItsEnd() {
         List<StoredBlock> old = chain(100, 3, 2.0);
         List<StoredBlock> poor = chain(200, 3, 1.0);
