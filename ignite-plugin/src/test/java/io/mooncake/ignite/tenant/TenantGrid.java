@@ -55,6 +55,7 @@ final class TenantGrid implements AutoCloseable {
     private Ignite start(String name, Path work, int connector, PoolBean... pools) {
         MooncakePluginProvider provider = grid.provider()
                 .setPools(List.of(pools))
+                .setEvictionPolicy("lru")
                 .setTenantResolver(new KnownTenants()
                         .setLogins(Map.of("alice", "acme", "anna", "acme", "bob", "globex"))
                         .setApiKeys(Map.of(KEY, "acme")));
