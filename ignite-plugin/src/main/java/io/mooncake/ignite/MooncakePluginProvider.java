@@ -261,6 +261,15 @@ public final class MooncakePluginProvider implements PluginProvider<PluginConfig
         return this;
     }
 
+    /**
+     * Classes of yours that may be in jobs, their answers and their failures: {@code com.acme.Job,com.acme.kv.**}, or {@code file:PATH} with one a line. Empty by
+     * default: values of the JDK and this product's own.
+     */
+    public MooncakePluginProvider setJobClasses(@Nullable String jobClasses) {
+        options.jobClasses = jobClasses;
+        return this;
+    }
+
     /** Says whose blocks a thin client, a JDBC client or a gateway's caller sees; none by default: everybody's are the default tenant's. */
     public MooncakePluginProvider setTenantResolver(@Nullable TenantResolver tenantResolver) {
         options.tenantResolver = tenantResolver;

@@ -2,6 +2,9 @@
 package io.mooncake.ignite.adapter;
 
 import io.mooncake.ignite.Caller;
+import io.mooncake.ignite.security.JobClasses;
+import io.mooncake.ignite.security.JobReader;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,6 +33,7 @@ import org.apache.ignite.internal.IgnitionEx;
 import org.apache.ignite.internal.managers.eventstorage.DiscoveryEventListener;
 import org.apache.ignite.internal.processors.query.QueryEngineConfigurationEx;
 import org.apache.ignite.internal.processors.security.IgniteSecurity;
+import org.apache.ignite.internal.util.typedef.internal.U;
 import org.apache.ignite.plugin.IgnitePlugin;
 import org.apache.ignite.plugin.PluginProvider;
 import org.apache.ignite.plugin.security.SecuritySubject;
@@ -132,12 +136,21 @@ public final class IgniteAdapter implements AutoCloseable {
     }
 
     /**
-     * Reads what {@link #marshal} wrote, classes from {@code loader}; Ignite's class filter applies.
+     * Reads what {@link #marshal} wrote, classes of {@code allowed} from {@code loader}; Ignite's class filter applies besides.
      *
-     * @throws IgniteCheckedException when a class is not to be had, or not allowed
+     * @throws io.mooncake.base.MooncakeException DENIED for a class that is not allowed
+     * @throws IgniteCheckedException when a class is not to be had, or the bytes are no such object
      */
-    public <T> T unmarshal(byte[] bytes, ClassLoader loader) throws IgniteCheckedException {
-        return context.marshallerContext().jdkMarshaller().unmarshal(bytes, loader);
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"}) // The shape of Ignite's marshaller.
+    public <T> T unmarshal(byte[] bytes, ClassLoader loader, JobClasses allowed) throws IgniteCheckedException {
+        try {
+            return (T) JobReader.read(
+                    bytes,
+                    allowed,
+                    name -> U.forName(name, loader, context.marshallerContext().classNameFilter()));
+        } catch (IOException | ClassNotFoundException e) {
+            throw new IgniteCheckedException("job or answer of " + bytes.length + " bytes: " + e.getMessage(), e);
+        }
     }
 
     /**

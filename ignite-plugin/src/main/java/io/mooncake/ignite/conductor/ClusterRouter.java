@@ -173,7 +173,10 @@ public final class ClusterRouter implements RequestRouter {
             ClassLoader loader = job.getClass().getClassLoader();
             outcome = on.services
                     .adapter()
-                    .unmarshal(done.get(), loader == null ? ClusterRouter.class.getClassLoader() : loader);
+                    .unmarshal(
+                            done.get(),
+                            loader == null ? ClusterRouter.class.getClassLoader() : loader,
+                            on.services.settings().jobClasses());
         } catch (IgniteCheckedException | RuntimeException e) {
             result.completeExceptionally(
                     on.runner.stopping()

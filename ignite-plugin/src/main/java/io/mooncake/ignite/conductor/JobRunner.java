@@ -42,12 +42,14 @@ final class JobRunner {
      *
      * @param loader finds the job's classes; null for this class's own
      * @return a serialised {@link RoutedRequest.Outcome}
+     * @throws MooncakeException DENIED when a class in it is not one of {@code jobClasses}
      * @throws IgniteCheckedException when the request cannot be read here, for example because a class of the job is missing
      */
     byte[] run(byte[] bytes, @Nullable ClassLoader loader) throws IgniteCheckedException {
         IgniteAdapter adapter = services.adapter();
         ClassLoader classes = loader == null ? JobRunner.class.getClassLoader() : loader;
-        RoutedRequest request = adapter.unmarshal(bytes, classes);
+        RoutedRequest request =
+                adapter.unmarshal(bytes, classes, services.settings().jobClasses());
         RoutedRequest.Outcome outcome = run(request);
         try {
             return adapter.marshal(outcome);

@@ -60,6 +60,8 @@ public final class ConfigurationNames {
             new Option("feedRing", "size", "16MiB", "2MiB..16GiB", false),
             new Option("metricsHost", "address", "127.0.0.1", "an address of this machine", false),
             new Option("metricsPort", "port", "0", "0 (off), 1..65535", false),
+            new Option(
+                    "jobClasses", "patterns", "empty", "a.b.C, a.b.*, a.b.**, file:PATH, separated by commas", false),
             new Option("tenantResolver", "bean", "none", "none, or a bean that implements TenantResolver", false),
             new Option("operators", "logins", "ignite", "logins of Ignite's users", false));
 

@@ -5,6 +5,7 @@ import io.mooncake.ignite.NodeExtension;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.TenantResolver;
+import io.mooncake.ignite.security.JobClasses;
 import io.mooncake.transfer.TransferEngineConfig;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -38,6 +39,7 @@ import org.jspecify.annotations.Nullable;
  * @param feedRingBytes off the heap, for the last events of this node's pools
  * @param metricsHost where metrics are shown to Prometheus
  * @param metricsPort its port; 0: nowhere
+ * @param jobClasses classes that may be in jobs and their answers
  * @param tenantResolver says whose blocks a caller sees; null: all are the default tenant's
  * @param operators logins that see the figures of all tenants
  * @param memoryPlan what the node may use at most
@@ -67,6 +69,7 @@ public record MooncakeSettings(
         long feedRingBytes,
         String metricsHost,
         int metricsPort,
+        JobClasses jobClasses,
         @Nullable TenantResolver tenantResolver,
         List<String> operators,
         MemoryPlan memoryPlan) {

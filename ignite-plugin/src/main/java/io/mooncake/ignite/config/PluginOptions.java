@@ -36,6 +36,7 @@ public final class PluginOptions extends EngineOptions {
     public @Nullable String feedRing = "16MiB";
     public @Nullable String metricsHost = PrometheusMetricExporterSpi.DEFAULT_HOST;
     public int metricsPort;
+    public @Nullable String jobClasses = "";
     public @Nullable TenantResolver tenantResolver;
     public @Nullable List<String> operators = List.of("ignite");
 }

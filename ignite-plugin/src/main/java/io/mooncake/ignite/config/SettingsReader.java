@@ -8,6 +8,7 @@ import io.mooncake.ignite.PoolBean;
 import io.mooncake.ignite.PoolDefinition;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.index.PoolIndex;
+import io.mooncake.ignite.security.JobClasses;
 import io.mooncake.memory.LocalKvPool;
 import io.mooncake.memory.ReuseMode;
 import io.mooncake.memory.policy.Policies;
@@ -16,6 +17,7 @@ import io.mooncake.transfer.TransferProtocol;
 import io.mooncake.transfer.ignite.EngineOptionsReader;
 import io.mooncake.transfer.ignite.OwnAddress;
 import io.mooncake.transfer.ignite.TransferCommunicationSpi;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -33,6 +35,7 @@ import org.jspecify.annotations.Nullable;
 public final class SettingsReader {
     private static final int MIN_SECRET = 16;
     private static final int MAX_SECRET = 256;
+    private static final String FILE = "file:";
     private static final long MIN_FEED_RING = 2L << 20;
     private static final long MAX_FEED_RING = 16L << 30;
     private static final long MAX_LEASE_MILLIS = 60_000;
@@ -89,6 +92,7 @@ public final class SettingsReader {
         range("indexTokens", options.indexTokens, 0, PoolIndex.MAX_TOKENS);
         range("metricsPort", options.metricsPort, 0, 65_535);
         String metricsHost = metricsHost();
+        JobClasses jobClasses = jobClasses();
         List<String> operators = operators();
         long feedRing = feedRing();
         MemoryPlan plan = plan(dram, ssd == null ? 0 : ssd.heapBytes(), pools, feedRing, extensions);
@@ -126,6 +130,7 @@ public final class SettingsReader {
                 feedRing,
                 metricsHost,
                 options.metricsPort,
+                jobClasses,
                 options.tenantResolver,
                 operators,
                 plan);
@@ -372,6 +377,37 @@ public final class SettingsReader {
             return "";
         }
         return named;
+    }
+
+    private JobClasses jobClasses() {
+        List<String> patterns = new ArrayList<>();
+        String named = Objects.requireNonNullElse(options.jobClasses, "");
+        for (String entry : named.isBlank() ? new String[0] : named.split(",", -1)) {
+            if (entry.strip().startsWith(FILE)) {
+                patterns.addAll(patternsOf(entry.strip().substring(FILE.length())));
+            } else {
+                patterns.add(entry.strip());
+            }
+        }
+        try {
+            return new JobClasses(patterns);
+        } catch (MooncakeException e) {
+            wrong.add(String.valueOf(e.getMessage()));
+            return new JobClasses(List.of());
+        }
+    }
+
+    /** A pattern a line; empty lines and those that begin with # say nothing. */
+    private List<String> patternsOf(String file) {
+        try {
+            return Files.readAllLines(Path.of(file)).stream()
+                    .map(String::strip)
+                    .filter(line -> !line.isEmpty() && !line.startsWith("#"))
+                    .toList();
+        } catch (IOException | InvalidPathException e) {
+            refuse("jobClasses", FILE + file, "a file that can be read, a pattern a line");
+            return List.of();
+        }
     }
 
     private List<String> operators() {

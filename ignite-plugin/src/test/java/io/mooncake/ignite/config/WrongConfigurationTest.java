@@ -316,6 +316,16 @@ class WrongConfigurationTest {
                                 + "<property name='logins'><map><entry key='alice' value=''/></map></property>"
                                 + "</bean></property>",
                         "tenant name:  (expected: 1..128 characters)"),
+                option(
+                        "jobClasses",
+                        "com.acme.Job,com acme",
+                        "jobClasses: com acme (expected: com.acme.Job, com.acme.*"),
+                option("jobClasses", "com.*.Job", "jobClasses: com.*.Job (expected:"),
+                option("jobClasses", "com.acme.*,", "jobClasses:  (expected:"),
+                option(
+                        "jobClasses",
+                        "file:/nowhere/classes.txt",
+                        "jobClasses: file:/nowhere/classes.txt (expected: a file that can be read"),
                 option("metricsPort", "-1", "metricsPort: -1 (expected: 0..65535)"),
                 option("metricsPort", "65536", "metricsPort: 65536 (expected: 0..65535)"),
                 option("metricsHost", "", "metricsHost: empty (expected: an address of this machine)"),

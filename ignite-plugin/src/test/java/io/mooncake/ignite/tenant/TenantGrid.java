@@ -77,7 +77,8 @@ final class TenantGrid implements AutoCloseable {
                         .setThinClientConfiguration(
                                 new ThinClientConfiguration().setMaxActiveComputeTasksPerConnection(4))
                         .setPort(grid.connectorPort(connector))
-                        .setPortRange(0)));
+                        .setPortRange(0)
+                        .setHandshakeTimeout(120_000)));
     }
 
     IgniteClient thin(String user, int node) {

@@ -62,7 +62,8 @@ class TenantTimingTest {
 
         /** The chance that a stored prompt scores above another one, or below, whichever is the better guess. */
         double area() {
-            double[] others = fresh.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+            double[] others =
+                    fresh.stream().mapToDouble(Double::doubleValue).sorted().toArray();
             double wins = 0;
             for (double score : stored) {
                 int below = first(others, score);
@@ -140,7 +141,9 @@ class TenantTimingTest {
             }
         }
         assertThat(area(seen, "explain")).as("explain, %d tokens", length).isEqualTo(1);
-        assertThat(area(seen, "call time")).as("time of a call, %d tokens", length).isGreaterThanOrEqualTo(WITHIN);
+        assertThat(area(seen, "call time"))
+                .as("time of a call, %d tokens", length)
+                .isGreaterThanOrEqualTo(WITHIN);
     }
 
     private void assertAcross(int length, KvPool alices, Spy spy) {
@@ -164,7 +167,10 @@ class TenantTimingTest {
 
     /** Until {@code spy} has seen {@code most} stored prompts and as many others. */
     private void turns(Map<String, Scores> seen, int length, KvPool alices, Spy spy, int most) {
-        int done = seen.values().stream().mapToInt(scores -> scores.stored.size()).findFirst().orElse(0);
+        int done = seen.values().stream()
+                .mapToInt(scores -> scores.stored.size())
+                .findFirst()
+                .orElse(0);
         for (int turn = done; turn < most; turn++) {
             int[] stored = random.ints(length + 1, 0, 1 << 20).toArray();
             int[] fresh = random.ints(length + 1, 0, 1 << 20).toArray();
@@ -172,8 +178,8 @@ class TenantTimingTest {
             boolean storedFirst = random.nextBoolean();
             for (boolean isStored : new boolean[] {storedFirst, !storedFirst}) {
                 spy.look(isStored ? stored : fresh)
-                        .forEach((what, score) ->
-                                seen.computeIfAbsent(what, first -> new Scores()).add(isStored, score));
+                        .forEach((what, score) -> seen.computeIfAbsent(what, first -> new Scores())
+                                .add(isStored, score));
             }
         }
     }
@@ -190,8 +196,14 @@ class TenantTimingTest {
             long start = System.nanoTime();
             PromptExplanation explained = PromptExplanation.of(service.explain(POOL, prompt));
             seen.put("explain time", (double) (System.nanoTime() - start));
-            int held = explained.matches().values().stream().mapToInt(Integer::intValue).sum();
-            seen.put("explain", (double) held * 1_000 + explained.pieces().size() * 100 + explained.gaps().hashCode() % 100);
+            int held = explained.matches().values().stream()
+                    .mapToInt(Integer::intValue)
+                    .sum();
+            seen.put(
+                    "explain",
+                    (double) held * 1_000
+                            + explained.pieces().size() * 100
+                            + explained.gaps().hashCode() % 100);
             start = System.nanoTime();
             String chosen = service.route(POOL, prompt);
             seen.put("route time", (double) (System.nanoTime() - start));

@@ -41,6 +41,7 @@ class PeerLoadedJobIT {
                         .nodes(2)
                         .pools(MooncakeCluster.smallPool("tiny"))
                         .configure(config -> config.setPeerClassLoadingEnabled(true))
+                        .plugin(provider -> provider.setJobClasses("user.*"))
                         .start();
                 URLClassLoader loader = new URLClassLoader(
                         new URL[] {folder.toUri().toURL()}, PeerLoadedJobIT.class.getClassLoader())) {
