@@ -58,6 +58,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
     private final PromptTokens prompts;
     private final BlockStore store;
     private final KeyedOperations operations;
+    private final OpenWriters writers;
     private final OpenHandles handles;
     private final SafetyChecks checks;
     /** By tenant object: an HMAC a call would cost more than the look-up. Emptied when it grows too large. */
@@ -86,6 +87,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         prompts = new PromptTokens(vocabulary);
         store = new BlockStore(BlockLayout.of(identity), slab, index, policy, nanoClock, checks.found());
         operations = new KeyedOperations(store);
+        writers = new OpenWriters(nanoClock);
         handles = new OpenHandles(name, Boolean.getBoolean("mooncake.leakDebug"), whenQuiet);
         for (MissReason reason : MissReason.values()) {
             misses.put(reason, new LongAdder());
@@ -303,6 +305,7 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         LocalWriter writer = new LocalWriter(
                 this, tenant.name(), whole == 0 ? root : lease.lastWholeKey(), whole, tokens, known, deadline);
         handles.open(writer, LocalWriter.KIND);
+        writers.add(writer);
         return writer;
     }
 
@@ -319,6 +322,34 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
         handles.open(lease, LocalLease.KIND);
         countLookup(0, 0, 0, MissReason.LOOKUP_DISABLED);
         return lease;
+    }
+
+    /**
+     * Closes the writers that nobody will close, because the thread that used them last has ended: their space is free again, and nobody has seen what was in it. A
+     * writer whose thread lives is never touched. To be called now and then: a writer goes with the first call {@code term} after the one that saw its thread
+     * ended, by the pool's clock, so with a call each second it goes within {@code term} and two seconds. Until then another thread may take the writer over
+     * by using it. Does nothing on a closed pool.
+     *
+     * @param term how long a writer may wait for another thread; 0: not at all
+     * @return how many were closed
+     */
+    public int reclaimAbandoned(Duration term) {
+        if (term.isNegative()) {
+            throw MooncakeException.invalid("term", term, "0 or more");
+        }
+        if (!handles.tryEnter()) {
+            return 0;
+        }
+        try {
+            int reclaimed = writers.reclaim(term);
+            if (reclaimed > 0) {
+                LOG.warn(
+                        "pool {}: {} writers were reclaimed whose threads ended without closing them", name, reclaimed);
+            }
+            return reclaimed;
+        } finally {
+            handles.leave();
+        }
     }
 
     // ------------------------------------------------------------------------------------------------------- names
@@ -655,6 +686,10 @@ public final class LocalKvPool implements KvPool, AutoCloseable {
 
     BlockStore store() {
         return store;
+    }
+
+    OpenWriters writers() {
+        return writers;
     }
 
     KeyedOperations operations() {

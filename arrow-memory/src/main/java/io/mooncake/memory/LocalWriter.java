@@ -9,6 +9,7 @@ import io.mooncake.memory.block.BlockSlab;
 import io.mooncake.memory.block.ChainKeys;
 import io.mooncake.memory.index.ChainIndex;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.apache.arrow.memory.ArrowBuf;
 import org.jspecify.annotations.Nullable;
@@ -51,6 +52,9 @@ final class LocalWriter implements BlockWriter {
 
     private int heldCount;
     private boolean closed;
+    /** Who called last; null when it was taken from one who will not call again. Who closes a writer of another's thread has to be its user before. */
+    private final AtomicReference<@Nullable Thread> user = new AtomicReference<>(Thread.currentThread());
+
     private final BooleanSupplier follows = this::parentIsThere;
 
     /**
@@ -209,15 +213,44 @@ final class LocalWriter implements BlockWriter {
     }
 
     private void requireOpen() {
-        if (closed) {
+        if (closed || !use()) {
             throw new MooncakeException(Code.ILLEGAL_STATE, "writer: closed (expected: open)");
         }
     }
 
+    /** Makes the calling thread the one that is asked whether it lives; false when the writer was reclaimed. */
+    private boolean use() {
+        Thread me = Thread.currentThread();
+        Thread was = user.get();
+        return was == me || was != null && user.compareAndSet(was, me);
+    }
+
+    /** Who called last; null when it was reclaimed. */
+    @Nullable
+    Thread user() {
+        return user.get();
+    }
+
+    /** Closes it in place of {@code ended}, a thread that lives no more; false when another one has called since. */
+    boolean reclaim(Thread ended) {
+        boolean taken = user.compareAndSet(ended, null);
+        if (taken) {
+            end();
+        }
+        return taken;
+    }
+
     @Override
     public void close() {
+        if (use()) {
+            end();
+        }
+    }
+
+    private void end() {
         if (!closed) {
             closed = true;
+            pool.writers().remove(this);
             views.end();
             for (int i = 0; i < pendingCount; i++) {
                 if (pending[i] != THERE) {

@@ -46,19 +46,31 @@ final class OpenHandles {
         add(CALL);
     }
 
+    /** As {@link #enter}; false when the pool is closed. */
+    boolean tryEnter() {
+        return tryAdd(CALL);
+    }
+
     /** Ends {@link #enter}. */
     void leave() {
         subtract(CALL);
     }
 
     private void add(long what) {
+        if (!tryAdd(what)) {
+            throw closedError();
+        }
+    }
+
+    private boolean tryAdd(long what) {
         long now;
         do {
             now = state.get();
             if (now < 0) {
-                throw closedError();
+                return false;
             }
         } while (!state.compareAndSet(now, now + what));
+        return true;
     }
 
     private void subtract(long what) {

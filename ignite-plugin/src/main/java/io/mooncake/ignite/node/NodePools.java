@@ -16,6 +16,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +36,7 @@ final class NodePools implements AutoCloseable {
     private final List<FetchListener> fetchListeners = new CopyOnWriteArrayList<>();
 
     private volatile @Nullable LocalPools local;
+    private volatile @Nullable Future<?> reclaims;
     private volatile Map<String, ClusterKvPool> inCluster = Map.of();
 
     /** @param ownName what the node is called after a restart, too: records on its SSD bear it */
@@ -47,8 +51,14 @@ final class NodePools implements AutoCloseable {
      * Makes the pools, fills them from their SSDs, and serves them to peers.
      *
      * @param fenced whether this node may not grant leases just now
+     * @param scheduler on which space is reclaimed each second
      */
-    void start(TransferEngine engine, FeedService feed, boolean announces, BooleanSupplier fenced) {
+    void start(
+            TransferEngine engine,
+            FeedService feed,
+            boolean announces,
+            BooleanSupplier fenced,
+            ScheduledExecutorService scheduler) {
         LocalPools pools = new LocalPools(
                 settings.dramBytes(),
                 settings.sharedMemory(),
@@ -80,6 +90,12 @@ final class NodePools implements AutoCloseable {
         }
         inCluster = views;
         pools.serve(engine, announces);
+        reclaims = scheduler.scheduleWithFixedDelay(this::reclaimAbandoned, 1, 1, TimeUnit.SECONDS);
+    }
+
+    /** Space that writers left behind whose threads have ended. */
+    private void reclaimAbandoned() {
+        byName().values().forEach(pool -> pool.reclaimAbandoned(settings.leaseTerm()));
     }
 
     private void tellFetched(UUID holder, long bytes, long nanos) {
@@ -113,6 +129,10 @@ final class NodePools implements AutoCloseable {
     public void close() {
         LocalPools pools = local;
         local = null;
+        Future<?> reclaiming = reclaims;
+        if (reclaiming != null) {
+            reclaiming.cancel(false);
+        }
         if (pools != null) {
             pools.close();
         }

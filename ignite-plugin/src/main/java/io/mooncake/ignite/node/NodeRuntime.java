@@ -133,7 +133,7 @@ public final class NodeRuntime implements NodeServices {
         running.fencedBy(fenced);
         feed = running;
         if (settings.dramBytes() > 0 && !settings.pools().isEmpty()) {
-            pools.start(engine, running, announces, fenced);
+            pools.start(engine, running, announces, fenced, threads.scheduler());
         }
         members.addListener(new FeedMembers(engine, running, indexes, members, threads.workers()));
         running.start();
