@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
  * inactive cluster needs no repair besides the next pass.
  *
  * <p>Passes follow each other after {@value #PASS_MILLIS} ms, or after their own length when the pool is so large that a pass takes
- * longer; where no counter of pool or index moved, a pass ends at once, {@value #MAX_IDLE_PASSES} times in a row at most. Every
+ * longer; most of them end at once, as {@link WalkTimes} says. Every
  * {@value #REWRITE_MILLIS} ms, and after a loss of nodes or a change of the cluster's state, all rows are written again; every
  * {@value #SPOT_CHECK_MILLIS} ms some rows are looked for, so that a cache that somebody emptied is filled at once. While the cache's
  * region is nearly full here, rows are removed and none is written.
@@ -45,7 +45,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class SqlMirror implements NodeComponent, Members.Listener {
     private static final long PASS_MILLIS = 200;
-    private static final int MAX_IDLE_PASSES = 5;
     private static final long RETRY_MILLIS = 2_000;
     private static final long SWEEP_MILLIS = 10_000;
     private static final long REWRITE_MILLIS = 60_000;
@@ -58,6 +57,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     private final AtomicLong rowsWritten = new AtomicLong();
     private final AtomicLong rowsRemoved = new AtomicLong();
     private final AtomicLong rowsOverBudget = new AtomicLong();
+    private final AtomicLong walks = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
     private final AtomicLong rewrites = new AtomicLong();
     private volatile int rows;
@@ -72,8 +72,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
     private @Nullable PrefixCache cache;
     private @Nullable ClusterState lastState;
     private boolean distrusted = true;
-    private long lastMoved;
-    private int idlePasses;
+    private final WalkTimes times = new WalkTimes();
     private long sweptNanos;
     private long rewrittenNanos;
     private long spotCheckedNanos;
@@ -98,6 +97,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
         adapter.registerMetric(
                 registry, "rowsOverBudget", "Runs left out of the last pass by the row budget.", rowsOverBudget::get);
         adapter.registerMetric(registry, "passes", "Passes finished since start.", passes::get);
+        adapter.registerMetric(registry, "walks", "Passes since start that read the pools.", walks::get);
         adapter.registerMetric(registry, "failures", "Passes that failed and were tried again.", failures::get);
         adapter.registerMetric(
                 registry,
@@ -216,11 +216,12 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             }
             spotCheckedNanos = now;
         }
-        long moved = moved(services);
-        if (!distrusted && moved == lastMoved && ++idlePasses <= MAX_IDLE_PASSES) {
+        long changes = changes(services);
+        long uses = uses(services);
+        if (!distrusted && !times.due(changes, uses, now)) {
             return;
         }
-        idlePasses = 0;
+        walks.incrementAndGet();
         boolean all = distrusted;
         distrusted = !show(wanted(services, open), open, services);
         if (all && !distrusted) {
@@ -228,7 +229,7 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             rewrites.incrementAndGet();
         }
         // What was counted before the pools were read is shown for certain; what came meanwhile is for the next pass.
-        lastMoved = moved;
+        times.read(changes, uses, now);
     }
 
     /** Makes the cache show {@code wanted}; false where the region had no room for all of it. */
@@ -255,14 +256,23 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
         return shown;
     }
 
-    /** Changes whenever a pool stores, evicts or looks up, and mostly when other nodes' holdings change. */
-    private static long moved(NodeServices services) {
+    /** Changes whenever a pool looks up, and mostly when other nodes' holdings change. */
+    private static long uses(NodeServices services) {
         long sum = services.index().entries();
+        for (LocalKvPool pool : services.localPools().values()) {
+            sum = 31 * sum + pool.stats().lookups();
+        }
+        return sum;
+    }
+
+    /** Changes whenever a block of this node comes, goes or moves. */
+    private static long changes(NodeServices services) {
+        long sum = 0;
         for (LocalKvPool pool : services.localPools().values()) {
             PoolStatistics stats = pool.stats();
             sum = 31 * sum + stats.stored();
             sum = 31 * sum + stats.evicted();
-            sum = 31 * sum + stats.lookups();
+            sum = 31 * sum + stats.blocks();
         }
         for (SsdTier tier : services.tiers().values()) {
             SsdTierStatistics stats = tier.statistics();
@@ -323,25 +333,28 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             String name,
             LocalKvPool pool,
             List<Map.Entry<String, PrefixRow>> found) {
-        List<SeenBlock> seen = new ArrayList<>();
+        RunBuilder seen = new RunBuilder(pool.layout().payloadBytes());
         SsdTier tier = services.tiers().get(name);
         int at = 0;
         while (at != LocalKvPool.WALK_END) {
-            at = SsdTier.forEachHeld(pool, tier, at, PAGE_BLOCKS, block -> seen.add(SeenBlock.of(block)));
+            at = SsdTier.forEachHeld(
+                    pool,
+                    tier,
+                    at,
+                    PAGE_BLOCKS,
+                    block -> seen.add(block.key(), block.parent(), block.depth(), block.hits()));
         }
         int blockTokens = pool.identity().blockTokens();
-        for (Run run : RunBuilder.build(seen)) {
-            found.add(Map.entry(
-                    open.key(name, run),
-                    new PrefixRow(
-                            name,
-                            run.last(),
-                            (run.depth() + 1) * blockTokens,
-                            1 + services.index().holderCount(name, run.last()),
-                            run.hits(),
-                            run.depth(),
-                            run.blocks(),
-                            run.bytes())));
-        }
+        seen.build(run -> found.add(Map.entry(
+                open.key(name, run),
+                new PrefixRow(
+                        name,
+                        run.last(),
+                        (run.depth() + 1) * blockTokens,
+                        1 + services.index().holderCount(name, run.last()),
+                        run.hits(),
+                        run.depth(),
+                        run.blocks(),
+                        run.bytes()))));
     }
 }

@@ -18,21 +18,46 @@ import org.junit.jupiter.api.Test;
 class RunBuilderTest {
     private static final BlockKey ROOT = key(-1);
 
+    private static List<Run> build(List<SeenBlock> blocks) {
+        RunBuilder builder = new RunBuilder(100);
+        blocks.forEach(block -> builder.add(block.key(), block.parent(), block.depth(), block.hits()));
+        List<Run> runs = new ArrayList<>();
+        builder.build(runs::add);
+        return runs;
+    }
+
+    @Test
+    void build_blockSeenTwice_countsOnceWithItsLastHits() {
+        List<SeenBlock> blocks = chain(0, 3);
+        blocks.add(new SeenBlock(key(2), key(1), 2, 77));
+
+        assertThat(build(blocks)).containsExactly(new Run(key(0), key(2), 2, 3, 300, 77));
+    }
+
+    @Test
+    void build_moreBlocksThanTheFirstRoom_areAllThere() {
+        List<Run> runs = build(chain(0, 100_000));
+
+        assertThat(runs)
+                .hasSize(100_000 / RunBuilder.MAX_BLOCKS)
+                .allMatch(run -> run.blocks() == RunBuilder.MAX_BLOCKS);
+    }
+
     @Test
     void build_noBlocks_noRuns() {
-        assertThat(RunBuilder.build(List.of())).isEmpty();
+        assertThat(build(List.of())).isEmpty();
     }
 
     @Test
     void build_oneChain_oneRunWithHitsOfItsEnd() {
         List<SeenBlock> chain = chain(0, 5);
 
-        assertThat(RunBuilder.build(chain)).containsExactly(new Run(key(0), key(4), 4, 5, 500, 4));
+        assertThat(build(chain)).containsExactly(new Run(key(0), key(4), 4, 5, 500, 4));
     }
 
     @Test
     void build_longChain_isCutEvery32() {
-        List<Run> runs = RunBuilder.build(chain(0, 70));
+        List<Run> runs = build(chain(0, 70));
 
         assertThat(runs)
                 .extracting(Run::blocks, Run::depth)
@@ -46,7 +71,7 @@ class RunBuilderTest {
         blocks.add(view(key(101), key(100), 4));
         blocks.add(view(key(200), key(2), 3));
 
-        assertThat(RunBuilder.build(blocks))
+        assertThat(build(blocks))
                 .extracting(run -> run.first().word3(), run -> run.last().word3())
                 .containsExactlyInAnyOrder(tuple(0L, 2L), tuple(100L, 101L), tuple(200L, 200L));
     }
@@ -56,7 +81,7 @@ class RunBuilderTest {
         List<SeenBlock> blocks = chain(0, 2);
         blocks.add(view(key(50), ROOT, 0));
 
-        assertThat(RunBuilder.build(blocks)).hasSize(2);
+        assertThat(build(blocks)).hasSize(2);
     }
 
     @Test
@@ -64,7 +89,7 @@ class RunBuilderTest {
         List<SeenBlock> blocks = chain(0, 6);
         blocks.remove(3);
 
-        assertThat(RunBuilder.build(blocks))
+        assertThat(build(blocks))
                 .extracting(Run::depth, Run::blocks)
                 .containsExactlyInAnyOrder(tuple(2, 3), tuple(5, 2));
     }
@@ -76,13 +101,13 @@ class RunBuilderTest {
         Random random = new Random(seed);
         for (int round = 0; round < 50; round++) {
             List<SeenBlock> tree = randomTree(random, 1 + random.nextInt(400));
-            List<Run> runs = RunBuilder.build(tree);
+            List<Run> runs = build(tree);
             assertThat(runs.stream().mapToInt(Run::blocks).sum()).isEqualTo(tree.size());
             assertThat(runs).allMatch(run -> run.blocks() >= 1 && run.blocks() <= RunBuilder.MAX_BLOCKS);
             assertThat(runs.stream().map(Run::first).distinct()).hasSize(runs.size());
             requireChains(tree, runs);
             Collections.shuffle(tree, random);
-            Set<Run> again = new HashSet<>(RunBuilder.build(tree));
+            Set<Run> again = new HashSet<>(build(tree));
             assertThat(again).isEqualTo(new HashSet<>(runs));
         }
     }
@@ -129,7 +154,7 @@ class RunBuilderTest {
     }
 
     private static SeenBlock view(BlockKey key, BlockKey parent, int depth) {
-        return new SeenBlock(key, parent, depth, 100, depth);
+        return new SeenBlock(key, parent, depth, depth);
     }
 
     private static BlockKey key(long id) {

@@ -2,7 +2,6 @@
 package io.mooncake.ignite.mirror;
 
 import io.mooncake.memory.BlockKey;
-import io.mooncake.memory.HeldBlock;
 
 /**
  * What the mirror looks at of a block.
@@ -10,11 +9,6 @@ import io.mooncake.memory.HeldBlock;
  * @param key chain digest
  * @param parent digest of the block before it, or the tenant's root
  * @param depth index in its chain, from 0
- * @param bytes payload
  * @param hits times it was reused
  */
-record SeenBlock(BlockKey key, BlockKey parent, int depth, long bytes, long hits) {
-    static SeenBlock of(HeldBlock block) {
-        return new SeenBlock(block.key(), block.parent(), block.depth(), block.bytes(), block.hits());
-    }
-}
+record SeenBlock(BlockKey key, BlockKey parent, int depth, long hits) {}
