@@ -10,7 +10,6 @@ import io.mooncake.memory.LocalKvPool;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -31,6 +30,9 @@ import org.slf4j.LoggerFactory;
  * <p>Threading: one drain at a time, others wait for it within their deadlines; {@link #run} blocks. One that the node's stop asks for ends the others in its time.
  */
 final class Drain {
+    /** Blocks that one pass gives away: more of them are not in the heap. */
+    private static final int PASS_BLOCKS = 16_384;
+
     /** Blocks that are sorted into batches at a time. */
     private static final int WINDOW_BLOCKS = 256;
 
@@ -115,9 +117,13 @@ final class Drain {
                 break;
             }
             Map<String, List<BlockKey>> byTenant = new TreeMap<>();
+            Set<BlockKey> window = new HashSet<>();
             for (Held held : sole.subList(from, Math.min(sole.size(), from + WINDOW_BLOCKS))) {
-                byTenant.computeIfAbsent(held.tenant(), name -> new ArrayList<>())
-                        .add(held.key());
+                // A walk may show a block twice, which moves between memory and SSD.
+                if (window.add(held.key())) {
+                    byTenant.computeIfAbsent(held.tenant(), name -> new ArrayList<>())
+                            .add(held.key());
+                }
             }
             for (Map.Entry<String, List<BlockKey>> tenant : byTenant.entrySet()) {
                 List<BlockKey> keys = tenant.getValue();
@@ -137,15 +143,15 @@ final class Drain {
         return gone.size() > before;
     }
 
-    /** Blocks of this node that no node which stays has, in the order in which they should go. */
+    /** Blocks of this node that no node which stays has, the most used of them, in the order in which they should go. */
     private List<Held> sole(String name, Set<BlockKey> gone) {
-        Map<BlockKey, Held> found = new LinkedHashMap<>();
+        MostUsed found = new MostUsed(PASS_BLOCKS);
         Held.forEach(services, name, held -> {
             if (!gone.contains(held.key()) && !elsewhere(name, held.key())) {
-                found.put(held.key(), held);
+                found.add(held);
             }
         });
-        return found.values().stream().sorted(Held.MOST_USED).toList();
+        return found.sorted();
     }
 
     private boolean elsewhere(String pool, BlockKey key) {
@@ -156,16 +162,28 @@ final class Drain {
     private long leftAfterSettling() throws InterruptedException {
         Deadline settle = services.waits().deadline(SETTLE);
         long left = left();
+        // A look walks over everything: a large pool is looked at less often.
+        long took = 0;
         while (left > 0 && !settle.expired()) {
-            services.waits().pause(SETTLE_LOOK_NANOS);
+            services.waits().pause(Math.max(SETTLE_LOOK_NANOS, 4 * took));
+            long before = services.nanoClock().getAsLong();
             left = left();
+            took = services.nanoClock().getAsLong() - before;
         }
         return left;
     }
 
     private long left() {
-        return services.localPools().keySet().stream()
-                .mapToLong(pool -> sole(pool, Set.of()).size())
-                .sum();
+        return services.localPools().keySet().stream().mapToLong(this::left).sum();
+    }
+
+    private long left(String pool) {
+        long[] left = new long[1];
+        Held.forEach(services, pool, held -> {
+            if (!elsewhere(pool, held.key())) {
+                left[0]++;
+            }
+        });
+        return left[0];
     }
 }

@@ -50,6 +50,9 @@ final class Replicas implements Members.Listener, AutoCloseable {
     /** A walk adds while fewer than these wait. */
     private static final int WALK_WAITING = 8_192;
 
+    /** A copy that was evicted is not made again before, while nobody has room. */
+    private static final long REST_NANOS = TimeUnit.MINUTES.toNanos(10);
+
     private static final int MAX_LOOKS = 20;
     private static final int BATCH_BLOCKS = 64;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
@@ -63,6 +66,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
     private final AtomicInteger size = new AtomicInteger();
     private final AtomicBoolean walkDue = new AtomicBoolean();
     private final AtomicBoolean running = new AtomicBoolean();
+    private final Rests rests = new Rests(REST_NANOS);
     private volatile boolean closed;
     private @Nullable ScheduledFuture<?> timer;
     // The timer alone.
@@ -111,6 +115,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
     /** A copy may be lost, on whichever node it was. */
     @Override
     public void onLeft(Member member) {
+        rests.clear();
         lookAtAll();
     }
 
@@ -181,8 +186,9 @@ final class Replicas implements Members.Listener, AutoCloseable {
             } else {
                 // A copy that was evicted because nobody used it is not made again at the cost of another.
                 boolean room = copies.roomSomewhere(name);
+                long now = services.nanoClock().getAsLong();
                 cursor = Held.page(services, name, cursor, held -> {
-                    if ((room || held.hits() > 0)
+                    if ((room || (held.hits() > 0 && !rests.rests(held.key(), now)))
                             && holders(name, held.key(), Set.of()).size() < wanted) {
                         add(name, held.tenant(), held.key(), held.depth());
                     }
@@ -234,6 +240,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
                 Set<UUID> took = new TreeSet<>(batch.get(i).tookNodes());
                 UUID node = nodes[i];
                 if (node != null) {
+                    rests.copied(keys.get(i), services.nanoClock().getAsLong());
                     took.add(node);
                 }
                 if (node == null || group.holders().size() + 1 < wanted) {

@@ -16,7 +16,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
-import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
@@ -156,16 +155,9 @@ final class WarmUp {
                     "pool: " + query.pool() + " (expected: one of "
                             + services.localPools().keySet() + ")");
         }
-        PriorityQueue<Held> most = new PriorityQueue<>(Held.MOST_USED.reversed());
-        Held.forEach(services, query.pool(), view -> {
-            most.add(view);
-            if (most.size() > query.max()) {
-                most.poll();
-            }
-        });
-        List<Held> sorted = new ArrayList<>(most);
-        sorted.sort(Held.MOST_USED);
-        return PlaceFrameDescriptor.encode(new HotBlocks(whole(sorted)));
+        MostUsed most = new MostUsed(query.max());
+        Held.forEach(services, query.pool(), most::add);
+        return PlaceFrameDescriptor.encode(new HotBlocks(whole(most.sorted())));
     }
 
     /** Without those whose parent is left out although it is here: they would be of no use. */
