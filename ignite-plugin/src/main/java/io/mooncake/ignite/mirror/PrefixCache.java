@@ -92,6 +92,20 @@ final class PrefixCache {
         }
     }
 
+    /**
+     * Takes lost partitions into use again, empty: the rows are written anew. In a cluster with persistence Ignite keeps them lost when a node of the baseline is gone, whatever the
+     * policy says, and refuses every statement until somebody lets it.
+     *
+     * @return whether there were any
+     */
+    boolean findLost() {
+        if (opened().lostPartitions().isEmpty()) {
+            return false;
+        }
+        ignite.resetLostPartitions(Set.of(CACHE));
+        return true;
+    }
+
     /** Forgets the handle; the next {@link #open} asks the cluster again. */
     void reset() {
         cache = null;

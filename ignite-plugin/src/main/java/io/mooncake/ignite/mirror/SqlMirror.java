@@ -196,6 +196,9 @@ public final class SqlMirror implements NodeComponent, Members.Listener {
             return;
         }
         open.open();
+        if (open.findLost()) {
+            distrust();
+        }
         if (membersLost || now - rewrittenNanos > TimeUnit.MILLISECONDS.toNanos(REWRITE_MILLIS)) {
             // Before the flag is cleared nothing was read; a loss during this pass sets it again.
             boolean lost = membersLost;
