@@ -127,9 +127,9 @@ public final class ForkedJvm implements AutoCloseable {
         exitCode(Duration.ofSeconds(10));
     }
 
-    /** Asks it to end ({@code SIGTERM}). */
+    /** Asks it to end ({@code SIGTERM}); its input stays open, and its last words are heard. */
     public void terminate() {
-        process.destroy();
+        process.toHandle().destroy();
     }
 
     /** Sends any signal, for example {@code STOP} or {@code CONT}. */
