@@ -30,9 +30,10 @@ class BaselineIT {
             Ignite first = cluster.ignite(0);
             first.cluster().state(ClusterState.ACTIVE);
             first.cluster().baselineAutoAdjustEnabled(false);
-            IgniteCache<Integer, Integer> users = first.getOrCreateCache(new CacheConfiguration<Integer, Integer>("users")
-                    .setBackups(1)
-                    .setAffinity(new RendezvousAffinityFunction(false, 8)));
+            IgniteCache<Integer, Integer> users =
+                    first.getOrCreateCache(new CacheConfiguration<Integer, Integer>("users")
+                            .setBackups(1)
+                            .setAffinity(new RendezvousAffinityFunction(false, 8)));
             for (int i = 0; i < 100; i++) {
                 users.put(i, i);
             }
@@ -54,8 +55,10 @@ class BaselineIT {
             MooncakeCluster.await(
                     "the mirror", () -> Mirror.tokens(cluster.ignite(third)).equals(List.of(48, 96)));
             cluster.stopNode(1);
-            first.cluster().setBaselineTopology(List.of(
-                    cluster.ignite(0).cluster().localNode(), cluster.ignite(third).cluster().localNode()));
+            first.cluster()
+                    .setBaselineTopology(List.of(
+                            cluster.ignite(0).cluster().localNode(),
+                            cluster.ignite(third).cluster().localNode()));
             cluster.restartNode(1);
             assertThat(first.cluster().currentBaselineTopology()).hasSize(2);
             MooncakeCluster.await(

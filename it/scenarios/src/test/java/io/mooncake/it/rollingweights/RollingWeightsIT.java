@@ -60,9 +60,7 @@ class RollingWeightsIT {
     }
 
     private static void awaitHolders(Node at, int seed, Set<Node> holders) {
-        MooncakeCluster.await(
-                at.name() + " to know the holders of " + seed,
-                () -> at.holders(seed, LENGTH)
-                        .equals(holders.stream().map(Node::id).collect(java.util.stream.Collectors.toSet())));
+        MooncakeCluster.await(at.name() + " to know the holders of " + seed, () -> at.holders(seed, LENGTH)
+                .equals(holders.stream().map(Node::id).collect(java.util.stream.Collectors.toSet())));
     }
 }
