@@ -41,6 +41,10 @@ public final class BlockActs implements NodeComponent {
             throw new MooncakeException(
                     MooncakeException.Code.STALE, "engine " + from + " (expected: one of a member of the cluster)");
         }
+        if (node.fenced()) {
+            throw new MooncakeException(
+                    MooncakeException.Code.STALE, "this node (expected: one that knows that it is a member)");
+        }
         return ActFrame.answer(here(node, ActFrame.decode(request), Deadline.ofMillis(SSD_MILLIS)));
     }
 

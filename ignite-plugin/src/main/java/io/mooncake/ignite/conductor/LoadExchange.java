@@ -70,7 +70,9 @@ final class LoadExchange {
             // A client that reconnected has another id than at its start.
             LoadReport report = meter.report().from(services.adapter().localNodeId());
             state.report(report);
-            topic.publish(LoadReportDescriptor.encode(report));
+            if (!services.fenced()) {
+                topic.publish(LoadReportDescriptor.encode(report));
+            }
         } catch (RuntimeException e) {
             LOG.debug("Load report not published: {}", e.toString());
         }

@@ -30,7 +30,9 @@ import org.slf4j.LoggerFactory;
  *       stops, and both know which that is without a third.
  * </ul>
  *
- * <p>The no of a peer that is fenced itself means nothing. A node that never had a peer is never fenced for longer than a tick.
+ * <p>The no of a peer that is fenced itself means nothing, nor does that of one that has not begun to tick or does so no more: its view is not yet, or no longer,
+ * that of the cluster. The no of one peer alone, while others say yes, holds it up for {@code grace} at most. After a pause it is watchful for {@code grace}: it asks
+ * everybody often, since the others may be about to drop it. A node that never had a peer is never fenced for longer than a tick.
  *
  * <p>Threading: safe for all threads; {@link #fenced} takes no lock and looks at the clock, so that it is true at once after a pause, before any tick. The host is called with
  * this object's lock held: it must neither block nor answer at once.
@@ -47,6 +49,9 @@ public final class LifeGuard {
     /** What was not said again for so long is said no more. */
     private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
+    /** Who was lost and says nothing for so long is not there to be asked. */
+    private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(5);
+
     private static final int MAX_LOST = 64;
     private static final Logger LOG = LoggerFactory.getLogger(LifeGuard.class);
 
@@ -61,7 +66,7 @@ public final class LifeGuard {
 
     /** What the guard needs of the node. */
     public interface Host {
-        /** Members by this node's own view, without itself. */
+        /** Members by this node's own view that have a say: servers, without itself. */
         List<PeerAddress> peers();
 
         /** What this node would say of {@code asker}, but for being fenced. */
@@ -70,7 +75,7 @@ public final class LifeGuard {
         /** Asks {@code peer}; what it says goes to {@link LifeGuard#onAnswer} with {@code round}, or never comes. */
         void ask(PeerAddress peer, long round);
 
-        /** {@code peer} is not asked any more. */
+        /** {@code peer} is not asked any more. Must not block. */
         void forget(PeerAddress peer);
 
         /** This life is over; once. */
@@ -91,7 +96,15 @@ public final class LifeGuard {
     private final Map<UUID, PeerAddress> lost = new LinkedHashMap<>();
     private final Set<UUID> confirmed = new HashSet<>();
     private final Map<UUID, Denial> denied = new HashMap<>();
+    /** Lost when it stood still already: they know nothing of how long it was away. */
+    private final Set<UUID> lostBefore = new HashSet<>();
+    /** Deniers whose word the others' outweighed; not heard again until they say yes, or this node stands still. */
+    private final Set<UUID> overruled = new HashSet<>();
+
     private long round;
+    /** Whether anybody said anything in this round. */
+    private boolean heard;
+
     private boolean paused;
     private long fencedNanos;
     private long askedNanos;
@@ -140,6 +153,8 @@ public final class LifeGuard {
             }
             if (state == State.FENCED) {
                 decide(now);
+            } else if (paused && now - fencedNanos >= graceNanos) {
+                paused = false;
             }
             ask(now);
         }
@@ -176,7 +191,7 @@ public final class LifeGuard {
     /** What {@code asker} is told. */
     public LifeAnswer answer(UUID asker) {
         LifeAnswer plain = host.answer(asker);
-        return new LifeAnswer(plain.member(), plain.fenced() || fenced(), plain.servers(), plain.oldest());
+        return new LifeAnswer(plain.member(), plain.fenced() || fenced() || !ticking, plain.servers(), plain.oldest());
     }
 
     /** What {@code peer} said; {@code asked} is the round in which it was asked. */
@@ -184,11 +199,15 @@ public final class LifeGuard {
         if (asked != round || state == State.GONE) {
             return;
         }
+        heard = true;
         UUID from = peer.incarnation();
         long now = nanoClock.getAsLong();
         if (answer.member()) {
             denied.remove(from);
-            confirmed.add(from);
+            overruled.remove(from);
+            if (believed().contains(from)) {
+                confirmed.add(from);
+            }
             if (state == State.FENCED) {
                 decide(now);
             }
@@ -200,8 +219,14 @@ public final class LifeGuard {
     private void denied(PeerAddress peer, LifeAnswer answer, long now) {
         UUID from = peer.incarnation();
         boolean believedIn = believed().contains(from);
+        // What it said before is no more.
+        confirmed.remove(from);
+        if (believedIn && overruled.contains(from)) {
+            return;
+        }
         // One that this node still believes in: Ignite decides which of the two is right, unless this one was away.
-        boolean loses = paused ? confirmed.isEmpty() : !believedIn && largerThanOwn(answer);
+        boolean loses =
+                paused && !lostBefore.contains(from) ? confirmed.isEmpty() : !believedIn && largerThanOwn(answer);
         if (!loses && !believedIn) {
             // The other part is to stop.
             denied.remove(from);
@@ -236,7 +261,12 @@ public final class LifeGuard {
             LOG.warn("This node gives and announces nothing until it knows that it is a member: {}", why);
         }
         state = State.FENCED;
-        paused |= stoodStill;
+        if (stoodStill) {
+            paused = true;
+            overruled.clear();
+            lostBefore.clear();
+            lostBefore.addAll(lost.keySet());
+        }
         fencedNanos = now;
         newRound(now);
     }
@@ -244,6 +274,7 @@ public final class LifeGuard {
     /** Whatever was asked before says nothing of now. */
     private void newRound(long now) {
         round++;
+        heard = false;
         confirmed.clear();
         denied.clear();
         askedNanos = now - ASK_NANOS;
@@ -251,22 +282,24 @@ public final class LifeGuard {
 
     private void decide(long now) {
         Set<UUID> believed = believed();
-        boolean nobody = believed.isEmpty() && lost.isEmpty();
+        boolean nobody = believed.isEmpty() && (lost.isEmpty() || (!heard && now - fencedNanos >= SILENT_NANOS));
         boolean everybody = !believed.isEmpty() && confirmed.containsAll(believed);
         boolean late = now - fencedNanos >= graceNanos;
         denied.values().removeIf(denial -> now - denial.last() > FORGOTTEN_NANOS);
-        if (denied.isEmpty() && (nobody || everybody || late)) {
+        boolean agreed = denied.isEmpty() && (nobody || everybody || late);
+        boolean outweighed = late && !confirmed.isEmpty() && believed.containsAll(denied.keySet());
+        if (agreed || outweighed) {
             LOG.info("This node is a member, after {} ms of doubt", TimeUnit.NANOSECONDS.toMillis(now - fencedNanos));
-            paused = false;
+            overruled.addAll(denied.keySet());
             newRound(now);
             askedNanos = now;
             state = State.MEMBER;
         }
     }
 
-    /** Fenced: everybody, often. Else those that were lost, and one of the others in turn. */
+    /** Fenced, or watchful: everybody, often. Else those that were lost, and one of the others in turn. */
     private void ask(long now) {
-        boolean doubt = state == State.FENCED;
+        boolean doubt = state == State.FENCED || paused;
         if (now - askedNanos < (doubt ? ASK_FENCED_NANOS : ASK_NANOS)) {
             return;
         }

@@ -11,8 +11,11 @@ import io.mooncake.transfer.ControlPlane;
 import io.mooncake.transfer.PeerAddress;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.ignite.cluster.ClusterNode;
 import org.jspecify.annotations.Nullable;
@@ -22,13 +25,17 @@ import org.slf4j.LoggerFactory;
 /** Runs the {@link LifeGuard} of one node: ticks, questions and answers over the engine, and the end of the node when its life is over. */
 public final class LifeWatch implements NodeComponent, Members.Listener {
     private static final Duration ANSWER_TIME = Duration.ofSeconds(2);
-    /** Shorter pauses drop no node, however short its leases are. */
-    private static final Duration LEAST_PAUSE = Duration.ofSeconds(1);
+    /** Every process stands still for a moment now and then. */
+    private static final Duration LEAST_PAUSE = Duration.ofMillis(500);
 
     private static final Logger LOG = LoggerFactory.getLogger(LifeWatch.class);
 
     private volatile @Nullable LifeGuard guard;
-    private @Nullable ScheduledFuture<?> timer;
+    /** Lives of servers. What clients see, and that they come and go, says nothing of a server's place. */
+    private final Set<UUID> servers = ConcurrentHashMap.newKeySet();
+
+    private volatile @Nullable NodeServices node;
+    private @Nullable ScheduledExecutorService timer;
 
     /** Whether nothing may be granted, offered, announced or written in this node's name at the moment. No lock; a clock is read. */
     public boolean fenced() {
@@ -38,7 +45,11 @@ public final class LifeWatch implements NodeComponent, Members.Listener {
 
     @Override
     public void start(NodeServices services) {
-        Duration half = services.settings().leaseTerm().dividedBy(2);
+        node = services;
+        // Shorter ones end no lease, and drop no node.
+        Duration half = least(
+                        services.settings().leaseTerm(), services.adapter().failureDetectionTime())
+                .dividedBy(2);
         LifeGuard made = new LifeGuard(
                 new Node(services),
                 services.adapter().stopsWhenCutOff(),
@@ -64,17 +75,27 @@ public final class LifeWatch implements NodeComponent, Members.Listener {
     public void onIgniteStart(NodeServices services) {
         LifeGuard made = guard;
         if (made != null) {
-            timer = services.scheduler()
-                    .scheduleWithFixedDelay(
-                            () -> tick(made), LifeGuard.TICK_MILLIS, LifeGuard.TICK_MILLIS, TimeUnit.MILLISECONDS);
+            // A thread of its own: what holds another up is no pause of the node.
+            ScheduledExecutorService ticks = Executors.newSingleThreadScheduledExecutor(task -> {
+                Thread thread = new Thread(task, "mooncake-life");
+                thread.setDaemon(true);
+                return thread;
+            });
+            ticks.scheduleWithFixedDelay(
+                    () -> tick(made), LifeGuard.TICK_MILLIS, LifeGuard.TICK_MILLIS, TimeUnit.MILLISECONDS);
+            timer = ticks;
         }
     }
 
-    /** A tick that fails must not be the last one. */
+    private static Duration least(Duration one, Duration other) {
+        return one.compareTo(other) < 0 ? one : other;
+    }
+
+    /** A tick that fails must not be the last one, whatever it failed by. */
     private static void tick(LifeGuard made) {
         try {
             made.tick();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             LOG.warn("Whether this node is a member could not be looked at", e);
         }
     }
@@ -82,7 +103,9 @@ public final class LifeWatch implements NodeComponent, Members.Listener {
     @Override
     public void onJoined(Member member) {
         LifeGuard running = guard;
-        if (running != null && !member.local()) {
+        NodeServices services = node;
+        if (running != null && services != null && !member.local() && server(services, member)) {
+            servers.add(member.address().incarnation());
             running.onJoined(member.address());
         }
     }
@@ -90,9 +113,14 @@ public final class LifeWatch implements NodeComponent, Members.Listener {
     @Override
     public void onLeft(Member member) {
         LifeGuard running = guard;
-        if (running != null && !member.local()) {
+        if (running != null && servers.remove(member.address().incarnation())) {
             running.onLeft(member.address());
         }
+    }
+
+    private static boolean server(NodeServices services, Member member) {
+        return services.adapter().aliveNodes().stream()
+                .anyMatch(alive -> alive.id().equals(member.nodeId()) && !alive.isClient());
     }
 
     @Override
@@ -102,7 +130,7 @@ public final class LifeWatch implements NodeComponent, Members.Listener {
             running.close();
         }
         if (timer != null) {
-            timer.cancel(false);
+            timer.shutdownNow();
         }
     }
 
@@ -117,8 +145,8 @@ public final class LifeWatch implements NodeComponent, Members.Listener {
         @Override
         public List<PeerAddress> peers() {
             return services.members().all().stream()
-                    .filter(member -> !member.local())
                     .map(Member::address)
+                    .filter(address -> servers.contains(address.incarnation()))
                     .toList();
         }
 
@@ -158,7 +186,11 @@ public final class LifeWatch implements NodeComponent, Members.Listener {
                     // Another life is there now.
                     case STALE -> asking.onEnded(peer);
                     // A version that does not know the question: it would not talk to a life that it does not count.
-                    case PEER_REFUSED -> asking.onAnswer(peer, round, new LifeAnswer(true, false, 0, 0));
+                    case PEER_REFUSED -> {
+                        if (String.valueOf(failure.getMessage()).contains("no service")) {
+                            asking.onAnswer(peer, round, new LifeAnswer(true, false, 0, 0));
+                        }
+                    }
                     default -> LOG.debug("{} does not say who is a member: {}", peer.encode(), failure.getMessage());
                 }
             }
@@ -166,9 +198,11 @@ public final class LifeWatch implements NodeComponent, Members.Listener {
 
         @Override
         public void forget(PeerAddress peer) {
-            if (!services.members().hasEngine(peer.incarnation())) {
-                services.engine().peerGone(peer.incarnation());
-            }
+            services.workers().execute(() -> {
+                if (!services.members().hasEngine(peer.incarnation())) {
+                    services.engine().peerGone(peer.incarnation());
+                }
+            });
         }
 
         @Override

@@ -8,6 +8,7 @@ import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.internal.NodeComponent;
 import io.mooncake.ignite.internal.NodeServices;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
@@ -31,6 +32,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class StateStore implements NodeComponent, Members.Listener {
     static final String REGION = "mooncake.state";
+    private static final Duration FENCE_PATIENCE = Duration.ofSeconds(1);
+    private static final long FENCE_LOOK_NANOS = 10_000_000;
     private static final long BYTES_PER_ROW = 2_048;
     private static final long MIN_REGION_BYTES = 32L << 20;
     private static final long TICK_MILLIS = 500;
@@ -239,14 +242,14 @@ public final class StateStore implements NodeComponent, Members.Listener {
     /** What the cluster has under {@code key} now; null for nothing. */
     @Nullable
     Versioned<?> read(String key, Deadline deadline) {
-        return writable(Optional.empty()).read(key, deadline).orElse(null);
+        return writable(Optional.empty(), deadline).read(key, deadline).orElse(null);
     }
 
     /** See {@link StateTable}. */
     <T extends StateRow> Optional<Versioned<T>> write(
             Optional<Versioned<T>> known, T row, Optional<UUID> writer, Deadline deadline) {
         NodeServices node = running();
-        StateCache open = writable(writer);
+        StateCache open = writable(writer, deadline);
         if (known.isPresent() && !known.get().row().key().equals(row.key())) {
             throw MooncakeException.invalid("row", row.key(), known.get().row().key() + ", which it replaces");
         }
@@ -269,7 +272,7 @@ public final class StateStore implements NodeComponent, Members.Listener {
 
     /** See {@link StateTable}. */
     boolean remove(Versioned<?> known, Optional<UUID> writer, Deadline deadline) {
-        if (!writable(writer).remove(known, deadline)) {
+        if (!writable(writer, deadline).remove(known, deadline)) {
             conflicts.incrementAndGet();
             return false;
         }
@@ -279,11 +282,12 @@ public final class StateStore implements NodeComponent, Members.Listener {
     }
 
     /** The cache, if the cluster takes writes of {@code writer}, or of this node. */
-    private StateCache writable(Optional<UUID> writer) {
+    private StateCache writable(Optional<UUID> writer, Deadline deadline) {
         NodeServices node = running();
         if (node.adapter().disconnected()) {
             throw refuse(MooncakeException.Code.ILLEGAL_STATE, "cluster: disconnected (expected: a connected node)");
         }
+        awaitUnfenced(node, deadline.atMost(FENCE_PATIENCE));
         if (node.fenced()) {
             throw refuse(
                     MooncakeException.Code.STALE, "writer: this node (expected: one that knows that it is a member)");
@@ -305,6 +309,17 @@ public final class StateStore implements NodeComponent, Members.Listener {
                     "cache " + StateCache.CACHE + ": not there yet (expected: a storing node in an active cluster)");
         }
         return open;
+    }
+
+    /** A node that merely stood still knows in a moment that it is a member. */
+    private static void awaitUnfenced(NodeServices node, Deadline deadline) {
+        try {
+            while (node.fenced() && !deadline.expired()) {
+                node.waits().pause(FENCE_LOOK_NANOS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void checkRoom(NodeServices node) {

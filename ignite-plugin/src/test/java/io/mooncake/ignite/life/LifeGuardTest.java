@@ -22,6 +22,7 @@ class LifeGuardTest {
 
     private final List<Node> nodes = new ArrayList<>();
     private final List<Runnable> onTheWay = new ArrayList<>();
+    private final Set<Node> answersWhileFrozen = new HashSet<>();
     private long now = Long.MAX_VALUE - 1_000_000_000L;
 
     /** One life of a node. It believes in those of its view. */
@@ -61,7 +62,7 @@ class LifeGuardTest {
                     .findFirst()
                     .orElseThrow();
             onTheWay.add(() -> {
-                if (!asked.frozen && asked.ended == 0 && !frozen) {
+                if ((!asked.frozen || answersWhileFrozen.contains(asked)) && asked.ended == 0 && !frozen) {
                     guard.onAnswer(peer, round, asked.guard.answer(address.incarnation()));
                 }
             });
@@ -247,6 +248,84 @@ class LifeGuardTest {
         run(Duration.ofSeconds(6));
         assertThat(all[0].guard.fenced()).isFalse();
         assertThat(all[0].ended).isZero();
+    }
+
+    @Test
+    void denied_byAPeerThatStartsOrStops_meansNothing() {
+        Node[] all = cluster(2);
+        Node starting = new Node(true);
+        starting.frozen = true; // answers, as its engine does, but does not tick yet, and has seen nobody
+        for (Node node : all) {
+            node.view.add(starting);
+            node.guard.onJoined(starting.address);
+        }
+        answersWhileFrozen.add(starting);
+        freeze(PAUSE.plusMillis(100), all[0]);
+        run(Duration.ofSeconds(8));
+        assertThat(all[0].ended + all[1].ended).isZero();
+        assertThat(all[1].everFenced).isFalse();
+        starting.view.addAll(List.of(all));
+        starting.frozen = false;
+        run(Duration.ofSeconds(1));
+        assertThat(all[0].guard.fenced()).isFalse();
+
+        all[1].guard.close();
+        all[1].view.clear();
+        all[1].frozen = true;
+        answersWhileFrozen.add(all[1]);
+        run(Duration.ofSeconds(30));
+        assertThat(all[0].guard.fences())
+                .as("one of them stops and has forgotten it")
+                .isEqualTo(1);
+        assertThat(starting.everFenced).isFalse();
+    }
+
+    @Test
+    void pause_confirmedFirstAndDroppedThen_isGone() {
+        Node[] all = cluster(3);
+        freeze(PAUSE.plusMillis(100), all[0]);
+        all[1].loses(all[0]);
+        run(Duration.ofMillis(400));
+        all[2].loses(all[0]);
+        run(Duration.ofSeconds(5));
+        assertThat(all[0].ended).isEqualTo(1);
+        assertThat(all[1].everFenced || all[2].everFenced).isFalse();
+    }
+
+    @Test
+    void pause_droppedJustAfterItWasConfirmed_isFencedAtOnceAndGone() {
+        Node[] all = cluster(3);
+        freeze(PAUSE.plusMillis(100), all[0]);
+        run(Duration.ofMillis(300));
+        assertThat(all[0].guard.fenced()).isFalse();
+        all[1].loses(all[0]);
+        all[2].loses(all[0]);
+        run(Duration.ofMillis(500));
+        assertThat(all[0].guard.fenced()).isTrue();
+        run(Duration.ofSeconds(5));
+        assertThat(all[0].ended).isEqualTo(1);
+    }
+
+    @Test
+    void denied_byOneOfManyForEver_isOverruled() {
+        Node[] all = cluster(4);
+        all[3].view.remove(all[0]);
+        run(GRACE.plusSeconds(30));
+        assertThat(all[0].guard.fenced()).isFalse();
+        assertThat(all[0].guard.fences()).isEqualTo(1);
+        run(Duration.ofMinutes(2));
+        assertThat(all[0].guard.fences()).isEqualTo(1);
+        assertThat(all[0].ended).isZero();
+    }
+
+    @Test
+    void pause_peersLeftLongAgo_comesBackSoon() {
+        Node[] all = cluster(2);
+        all[0].loses(all[1]);
+        all[1].frozen = true;
+        freeze(Duration.ofSeconds(30), all[0]);
+        run(Duration.ofSeconds(6));
+        assertThat(all[0].guard.fenced()).isFalse();
     }
 
     @Test
