@@ -4,7 +4,9 @@ package io.mooncake.ignite.conductor;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.conductor.PrefillRequest;
 import io.mooncake.ignite.Role;
+import io.mooncake.ignite.config.IdentityText;
 import io.mooncake.ignite.index.Holding;
+import io.mooncake.ignite.state.StateRow;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.memory.BlockLayout;
@@ -30,10 +32,10 @@ final class Matches {
     /**
      * Matched tokens by node, an entry for every living node that has the pool.
      *
-     * @throws MooncakeException NOT_FOUND when no node has it, INVALID_ARGUMENT for a negative token
+     * @throws MooncakeException NOT_FOUND when no node has it, INVALID_ARGUMENT for a token outside of the pool's vocabulary
      */
     Map<UUID, Integer> byNode(String pool, Tenant tenant, int[] tokens) {
-        requireTokens(tokens);
+        requireTokens(tokens, vocabulary(pool));
         List<Member> candidates = services.members().all().stream()
                 .filter(member -> member.role() != Role.OBSERVER
                         && (tenant.equals(Tenant.DEFAULT) || member.readsTenants())
@@ -103,10 +105,26 @@ final class Matches {
                         + services.members().poolNames().all() + ")");
     }
 
-    private static void requireTokens(int[] tokens) {
+    /** Token ids of {@code pool} are below it: by this node's own pool, else by what the cluster remembers; without either there is no limit. */
+    private int vocabulary(String pool) {
+        LocalKvPool local = services.localPools().get(pool);
+        if (local != null) {
+            return local.vocabulary();
+        }
+        return services.identityOf(pool)
+                .flatMap(identity -> services.state()
+                        .pools()
+                        .find(StateRow.KnownPool.key(
+                                services.members().poolNames().plain(pool), IdentityText.encode(identity))))
+                .map(known -> known.row().vocabulary())
+                .orElse(Integer.MAX_VALUE);
+    }
+
+    private static void requireTokens(int[] tokens, int vocabulary) {
         for (int i = 0; i < tokens.length; i++) {
-            if (tokens[i] < 0) {
-                throw MooncakeException.invalid("tokens[" + i + "]", tokens[i], "0 or more");
+            if (tokens[i] < 0 || tokens[i] >= vocabulary) {
+                String expected = vocabulary == Integer.MAX_VALUE ? "0 or more" : "0.." + (vocabulary - 1);
+                throw MooncakeException.invalid("tokens[" + i + "]", tokens[i], expected);
             }
         }
         if (tokens.length == 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.state;
 
+import io.mooncake.ignite.config.IdentityText;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.BlockKey;
 import java.time.Duration;
@@ -95,9 +96,18 @@ public sealed interface StateRow {
      * @param vocabulary token ids are 0..vocabulary-1
      */
     record KnownPool(String pool, String digest, String identity, int vocabulary) implements StateRow {
+        /** The key of the pool of that name with that identity, its canonical text. */
+        public static String key(String pool, String identity) {
+            return keyOf(pool, IdentityText.digest(identity));
+        }
+
+        private static String keyOf(String pool, String digest) {
+            return "pool:" + pool + ":" + digest;
+        }
+
         @Override
         public String key() {
-            return "pool:" + pool + ":" + digest;
+            return keyOf(pool, digest);
         }
     }
 }

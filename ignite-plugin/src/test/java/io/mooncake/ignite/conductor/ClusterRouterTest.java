@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.ignite.Explanation;
 import io.mooncake.ignite.Mooncake;
+import io.mooncake.ignite.MooncakePluginProvider;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.Route;
 import io.mooncake.ignite.RouteDecision;
@@ -41,6 +42,7 @@ import org.junit.jupiter.api.TestMethodOrder;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class ClusterRouterTest {
     private static final String POOL = "tiny";
+    private static final int VOCABULARY = 1 << 20;
     /** Latches that jobs wait for, by the test's name; jobs run in this JVM but are serialised on their way. */
     private static final ConcurrentHashMap<String, CountDownLatch> GATES = new ConcurrentHashMap<>();
 
@@ -52,11 +54,16 @@ class ClusterRouterTest {
     @BeforeAll
     static void start() {
         grid = new TestGrid();
-        first = grid.start("first");
-        second = grid.start("second");
+        first = grid.start("first", provider());
+        second = grid.start("second", provider());
         client = grid.start("client", config -> config.setClientMode(true)
                 .setPluginProviders(
-                        grid.provider().setDram(null).setPools(List.of()).setRole(Role.OBSERVER)));
+                        provider().setDram(null).setPools(List.of()).setRole(Role.OBSERVER)));
+    }
+
+    /** The grid's, whose pool has a vocabulary. */
+    private static MooncakePluginProvider provider() {
+        return grid.provider().setPools(List.of(TestGrid.pool(POOL).setVocabulary(VOCABULARY)));
     }
 
     @AfterAll
@@ -188,6 +195,31 @@ class ClusterRouterTest {
     }
 
     @Test
+    void tokens_overTheVocabulary_areRefusedByEveryNode() {
+        int[] tokens = {1, VOCABULARY};
+        String message = "tokens[1]: " + VOCABULARY + " (expected: 0.." + (VOCABULARY - 1) + ")";
+        // Who has no pool knows it when it has heard what the cluster remembers.
+        TestGrid.await("the client knows the vocabulary", () -> {
+            try {
+                Mooncake.of(client).explain(POOL, tokens);
+                return false;
+            } catch (MooncakeException e) {
+                return message.equals(e.getMessage());
+            }
+        });
+        for (Ignite node : List.of(first, second, client)) {
+            Mooncake mooncake = Mooncake.of(node);
+            assertThatThrownBy(() -> mooncake.explain(POOL, tokens)).hasMessage(message);
+            assertThatThrownBy(() -> mooncake.decide(Route.of(POOL, tokens))).hasMessage(message);
+            assertThatThrownBy(() -> join(mooncake.submit(Route.of(POOL, tokens), context -> 1)))
+                    .cause()
+                    .hasMessage(message);
+        }
+        assertThat(Mooncake.of(client).explain(POOL, new int[] {1, VOCABULARY - 1}).promptTokens())
+                .isEqualTo(2);
+    }
+
+    @Test
     void decide_anotherRouterSentWork_isSeen() {
         GATES.put("seen", new CountDownLatch(1));
         int[] tokens = Blocks.prompt(4, 1, 0, 4);
@@ -300,7 +332,7 @@ class ClusterRouterTest {
     void submit_nodeStopsMeanwhile_peerUnreachable() {
         // Ignite interrupts the jobs of a node that stops after as long as it takes a node for dead.
         Ignite third = grid.start(
-                "third", config -> config.setPluginProviders(grid.provider()).setFailureDetectionTimeout(3_000));
+                "third", config -> config.setPluginProviders(provider()).setFailureDetectionTimeout(3_000));
         GATES.put("stop", new CountDownLatch(1));
         TestGrid.await(
                 "the client knows the third node",
@@ -319,7 +351,7 @@ class ClusterRouterTest {
     @Test
     void submit_ownNodeStopsMeanwhile_peerUnreachable() {
         Ignite router = grid.start("router", config -> config.setClientMode(true)
-                .setPluginProviders(grid.provider().setDram(null).setPools(List.of())));
+                .setPluginProviders(provider().setDram(null).setPools(List.of())));
         GATES.put("own-stop", new CountDownLatch(1));
         Mooncake mooncake = Mooncake.of(router);
         TestGrid.await("the pool is known", () -> mooncake.storeNodes().contains(id(first)));
