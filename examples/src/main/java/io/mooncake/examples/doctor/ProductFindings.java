@@ -2,6 +2,7 @@
 package io.mooncake.examples.doctor;
 
 import io.mooncake.base.ByteSize;
+import io.mooncake.ignite.security.RestModule;
 import io.mooncake.transfer.TransferEngineConfig;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -16,25 +17,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** What the product itself needs: libraries, the model, ports. */
 final class ProductFindings {
-    /** Below this version the module's log command reads any file of the node (CVE-2025-48977). */
-    private static final String REST_FIXED_IN = "2.18.0";
-
-    private static final String REST_CLASS =
-            "/org/apache/ignite/internal/processors/rest/protocols/http/jetty/GridJettyRestProtocol.class";
-    private static final Pattern JAR_VERSION = Pattern.compile("ignite-rest-http-(\\d+)\\.(\\d+)[^/]*\\.jar");
-
     private ProductFindings() {}
 
     static List<Finding> all(Path model, Map<String, String> libraries) {
         List<Finding> found = new ArrayList<>();
         libraries.forEach((name, version) -> found.add(Finding.present(name, version)));
-        found.add(restModule(ProductFindings.class.getResource(REST_CLASS)));
+        found.add(restModule(ProductFindings.class.getResource(RestModule.CLASS)));
         found.add(model(model));
         TransferEngineConfig engine = TransferEngineConfig.of("127.0.0.1", "not a secret, no engine starts here");
         found.add(ports("Ports, discovery", 47500, 47509));
@@ -49,21 +41,9 @@ final class ProductFindings {
         if (restClass == null) {
             return Finding.present("Ignite REST module", "not on the class path, as it should be");
         }
-        Matcher version = JAR_VERSION.matcher(restClass.toString());
-        if (version.find()) {
-            int major = Integer.parseInt(version.group(1));
-            int minor = Integer.parseInt(version.group(2));
-            if (major > 2 || (major == 2 && minor >= 18)) {
-                return Finding.present("Ignite REST module", version.group());
-            }
-            return Finding.warning("Ignite REST module", version.group() + ": " + restRisk());
-        }
-        return Finding.warning("Ignite REST module", "of unknown version: " + restRisk());
-    }
-
-    private static String restRisk() {
-        return "its log command reads any file before " + REST_FIXED_IN
-                + " (CVE-2025-48977); take ignite-rest-http off the class path";
+        return RestModule.risk(restClass)
+                .map(risk -> Finding.warning("Ignite REST module", risk))
+                .orElseGet(() -> Finding.present("Ignite REST module", restClass.toString()));
     }
 
     static Finding model(Path file) {

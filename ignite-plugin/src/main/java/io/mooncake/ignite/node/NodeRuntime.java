@@ -22,6 +22,7 @@ import io.mooncake.ignite.internal.RequestRouter;
 import io.mooncake.ignite.life.LifeWatch;
 import io.mooncake.ignite.pool.ClusterKvPool;
 import io.mooncake.ignite.pool.FetchListener;
+import io.mooncake.ignite.security.RestModule;
 import io.mooncake.ignite.state.StateStore;
 import io.mooncake.ignite.tenant.Tenants;
 import io.mooncake.memory.KvIdentity;
@@ -99,6 +100,8 @@ public final class NodeRuntime implements NodeServices {
     /** Lets the parts change Ignite's configuration. */
     public void initExtensions() {
         LOG.info("Mooncake on node {}: {}", nodeName(config), settings);
+        RestModule.risk(NodeRuntime.class.getResource(RestModule.CLASS))
+                .ifPresent(risk -> LOG.warn("Ignite's REST module on node {}: {}", nodeName(config), risk));
         for (NodeComponent component : components) {
             component.initExtensions(this, config);
         }
