@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.query;
 
+import io.mooncake.base.MooncakeException;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.HeldBlock;
 import io.mooncake.memory.HeldIn;
@@ -9,6 +10,7 @@ import io.mooncake.memory.SsdTier;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.concurrent.TimeUnit;
@@ -92,21 +94,35 @@ record BlockRow(
         Collection<LocalKvPool> wanted = pools.values().stream()
                 .filter(one -> LazyRows.matches(pool, one.name()))
                 .toList();
-        return () -> new Rows(wanted.iterator(), tiers, prefix == null ? "" : prefix.toString());
+        BlockKey key = prefix == null ? null : key(prefix.toString());
+        if (prefix != null && key == null) {
+            return List.of();
+        }
+        return () -> new Rows(wanted.iterator(), tiers, key);
+    }
+
+    /** The key that {@code prefix} is the text of; null where it is none, so that no block has it. */
+    private static @Nullable BlockKey key(String prefix) {
+        try {
+            BlockKey key = BlockKey.parse(prefix);
+            return key.hex().equals(prefix) ? key : null;
+        } catch (IllegalArgumentException | MooncakeException e) {
+            return null;
+        }
     }
 
     private static final class Rows implements Iterator<BlockRow> {
         private final Iterator<LocalKvPool> pools;
         private final Map<String, SsdTier> tiers;
-        private final String prefix;
+        private final @Nullable BlockKey wanted;
         private final ArrayDeque<BlockRow> page = new ArrayDeque<>();
         private @Nullable LocalKvPool current;
         private int at = LocalKvPool.WALK_END;
 
-        Rows(Iterator<LocalKvPool> pools, Map<String, SsdTier> tiers, String prefix) {
+        Rows(Iterator<LocalKvPool> pools, Map<String, SsdTier> tiers, @Nullable BlockKey wanted) {
             this.pools = pools;
             this.tiers = tiers;
-            this.prefix = prefix;
+            this.wanted = wanted;
         }
 
         @Override
@@ -128,11 +144,13 @@ record BlockRow(
         }
 
         private int read(LocalKvPool pool, int from) {
-            return SsdTier.forEachHeld(pool, tiers.get(pool.name()), from, PAGE, block -> {
-                if (prefix.isEmpty() || block.key().hex().equals(prefix)) {
+            int next = SsdTier.forEachHeld(pool, tiers.get(pool.name()), from, PAGE, block -> {
+                if (wanted == null || block.key().equals(wanted)) {
                     page.add(of(pool.name(), block));
                 }
             });
+            // A pool has one block of a key at most.
+            return wanted != null && !page.isEmpty() ? LocalKvPool.WALK_END : next;
         }
 
         @Override

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.mooncake.ignite.state;
 
-import io.mooncake.ignite.config.IdentityText;
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.config.IdentityText;
 import io.mooncake.memory.BlockKey;
 import java.time.Duration;
 import java.util.Optional;

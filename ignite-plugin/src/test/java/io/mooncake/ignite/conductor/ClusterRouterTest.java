@@ -57,8 +57,7 @@ class ClusterRouterTest {
         first = grid.start("first", provider());
         second = grid.start("second", provider());
         client = grid.start("client", config -> config.setClientMode(true)
-                .setPluginProviders(
-                        provider().setDram(null).setPools(List.of()).setRole(Role.OBSERVER)));
+                .setPluginProviders(provider().setDram(null).setPools(List.of()).setRole(Role.OBSERVER)));
     }
 
     /** The grid's, whose pool has a vocabulary. */
@@ -215,7 +214,9 @@ class ClusterRouterTest {
                     .cause()
                     .hasMessage(message);
         }
-        assertThat(Mooncake.of(client).explain(POOL, new int[] {1, VOCABULARY - 1}).promptTokens())
+        assertThat(Mooncake.of(client)
+                        .explain(POOL, new int[] {1, VOCABULARY - 1})
+                        .promptTokens())
                 .isEqualTo(2);
     }
 
