@@ -51,8 +51,9 @@ final class FaultsDocumentTest {
     /** By name of the class; modules may have one of the same name. */
     private static Map<String, List<Path>> sources() throws IOException {
         Map<String, List<Path>> sources = new HashMap<>();
-        for (String module :
-                new String[] {"native", "arrow-memory", "transfer-spi", "transfer-spi/etcd", "ignite-plugin"}) {
+        for (String module : new String[] {
+            "native", "arrow-memory", "transfer-spi", "transfer-spi/etcd", "ignite-plugin", "it/scenarios"
+        }) {
             try (Stream<Path> files = Files.walk(ROOT.resolve(module).resolve("src/test/java"))) {
                 files.filter(path -> path.toString().endsWith(".java")).forEach(path -> sources.computeIfAbsent(
                                 path.getFileName().toString().replace(".java", ""), name -> new ArrayList<>())
