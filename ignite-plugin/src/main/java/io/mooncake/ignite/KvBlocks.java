@@ -73,6 +73,15 @@ public interface KvBlocks {
     List<BlockResult> unpin(List<BlockKey> keys, Duration timeout);
 
     /**
+     * Asks for {@code copies} of blocks and of all before them in their chains, on as many nodes as that is. The cluster remembers it: copies that go with a node are made again some seconds later.
+     * Where all nodes are full, copies may be evicted like any other block. Of chains only what lies in a holder's memory is copied.
+     *
+     * @param copies 1..nodes that store the pool; 1 takes the wish back, no copy goes for that
+     * @return DONE once the cluster remembers it; REFUSED where it does not (inactive, read-only, {@code stateRowBudget} used up), with the reason
+     */
+    List<BlockResult> keep(List<BlockKey> keys, int copies, Duration timeout);
+
+    /**
      * Removes blocks, and what follows them in their chains, on every node that has them.
      *
      * @return DONE with the copies that went; ABSENT; REFUSED where a hard pin holds one, or a holder does not answer: other copies may be gone then

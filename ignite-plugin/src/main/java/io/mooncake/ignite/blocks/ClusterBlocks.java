@@ -14,6 +14,8 @@ import io.mooncake.ignite.blocks.ActFrame.Action;
 import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.ignite.pool.ClusterKvPool;
+import io.mooncake.ignite.state.StateRow.ReplicaIntent;
+import io.mooncake.ignite.state.StateTable;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.BlockOutcome;
 import io.mooncake.memory.LocalKvPool;
@@ -65,6 +67,11 @@ public final class ClusterBlocks implements KvBlocks {
     public List<BlockResult> put(List<BlockPut> blocks, PutOptions options) {
         requireSome("blocks", blocks);
         Deadline deadline = deadline(options.timeout());
+        requireCopies("replicas", options.replicas());
+        return new BlockPutter(services, pool, tenant).put(blocks, options.replicas(), deadline);
+    }
+
+    private void requireCopies(String name, int copies) {
         // A node that does not announce its blocks lends none, so nobody could copy them.
         long stores = services.settings().role() == Role.STORE
                 ? services.members().all().stream()
@@ -72,13 +79,32 @@ public final class ClusterBlocks implements KvBlocks {
                                 && services.members().poolNames().has(member, local.name()))
                         .count()
                 : 1;
-        if (options.replicas() < 1 || options.replicas() > Math.max(1, stores)) {
+        if (copies < 1 || copies > Math.max(1, stores)) {
             throw MooncakeException.invalid(
-                    "replicas",
-                    options.replicas(),
-                    "1.." + Math.max(1, stores) + ", the nodes that hold pool " + local.name());
+                    name, copies, "1.." + Math.max(1, stores) + ", the nodes that hold pool " + local.name());
         }
-        return new BlockPutter(services, pool, tenant).put(blocks, options.replicas(), deadline);
+    }
+
+    @Override
+    public List<BlockResult> keep(List<BlockKey> keys, int copies, Duration timeout) {
+        requireSome("keys", keys);
+        requireCopies("copies", copies);
+        Deadline deadline = deadline(timeout);
+        return keys.stream().map(key -> keep(key, copies, deadline)).toList();
+    }
+
+    private BlockResult keep(BlockKey key, int copies, Deadline deadline) {
+        StateTable<ReplicaIntent> intents = services.state().replicas();
+        try {
+            if (copies == 1) {
+                intents.removeAny(ReplicaIntent.key(local.name(), key), deadline);
+            } else {
+                intents.put(new ReplicaIntent(local.name(), key, copies, tenant.name()), deadline);
+            }
+            return new BlockResult(key, Status.DONE, copies(key), "");
+        } catch (MooncakeException e) {
+            return new BlockResult(key, Status.REFUSED, copies(key), String.valueOf(e.getMessage()));
+        }
     }
 
     @Override

@@ -84,7 +84,7 @@ public final class NodePlacement implements Placement {
         WarmUp warmUp = new WarmUp(services, reports);
         boolean store = services.settings().role() == Role.STORE;
         int wanted = services.settings().replicas();
-        Replicas replicas = store && wanted > 1 ? new Replicas(services, reports, copies, wanted) : null;
+        Replicas replicas = store ? new Replicas(services, reports, copies, wanted) : null;
         parts = new Parts(services, reports, copies, new Drain(services, reports, copies), warmUp, replicas);
         offers.start();
         reports.start();

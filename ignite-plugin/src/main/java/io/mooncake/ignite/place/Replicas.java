@@ -5,9 +5,12 @@ import io.mooncake.ignite.internal.Member;
 import io.mooncake.ignite.internal.Members;
 import io.mooncake.ignite.internal.NodeServices;
 import io.mooncake.ignite.internal.Rendezvous;
+import io.mooncake.ignite.state.StateRow.ReplicaIntent;
+import io.mooncake.ignite.state.Versioned;
 import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.BlockListener;
 import io.mooncake.memory.LocalKvPool;
+import io.mooncake.memory.PinnedBlock;
 import io.mooncake.memory.SsdTier;
 import io.mooncake.memory.StoredBlock;
 import java.time.Duration;
@@ -32,7 +35,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Keeps as many copies of each block as the node's option asks for. What was stored is looked at some moments later, when the index knows the copies that
+ * Keeps as many copies of each block as the node's option asks for, and of chains that {@code KvBlocks.keep} names as many as that says. What was stored is looked at some moments later, when the index knows the copies that
  * came about meanwhile; of the nodes that hold a block one decides, the one with the highest hash of block and node, so that not all of them add a copy.
  *
  * <p>Everything is looked at again, page by page, when a node comes or leaves, when this one stays after all, and once a minute: so nothing that was missed, dropped or
@@ -43,6 +46,7 @@ import org.slf4j.LoggerFactory;
 final class Replicas implements Members.Listener, AutoCloseable {
     private static final long TICK_MILLIS = 250;
     private static final int TICKS_A_WALK = 240;
+    private static final int TICKS_AN_INTENT = 20;
     /** The index knows by then what was stored before. */
     private static final long SETTLE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
@@ -65,6 +69,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
     private final Queue<Waiting> waiting = new ConcurrentLinkedQueue<>();
     private final AtomicInteger size = new AtomicInteger();
     private final AtomicBoolean walkDue = new AtomicBoolean();
+    private final AtomicBoolean intentsDue = new AtomicBoolean();
     private final AtomicBoolean running = new AtomicBoolean();
     private final Rests rests = new Rests(REST_NANOS);
     private volatile boolean closed;
@@ -75,14 +80,26 @@ final class Replicas implements Members.Listener, AutoCloseable {
     private final Deque<String> toWalk = new ArrayDeque<>();
     private int cursor;
 
-    /** @param tookNodes nodes that took it, of which the index may not have heard yet */
+    /**
+     * @param copies nodes that should have it
+     * @param decided whether this node decides about it, whatever the others think
+     * @param tookNodes nodes that took it, of which the index may not have heard yet
+     */
     private record Waiting(
-            String pool, String tenant, BlockKey key, int depth, long sinceNanos, int looks, Set<UUID> tookNodes) {}
+            String pool,
+            String tenant,
+            BlockKey key,
+            int depth,
+            int copies,
+            boolean decided,
+            long sinceNanos,
+            int looks,
+            Set<UUID> tookNodes) {}
 
     /** What goes to one node together. */
-    private record Group(String pool, String tenant, Set<UUID> holders) {}
+    private record Group(String pool, String tenant, Set<UUID> holders, int copies) {}
 
-    /** @param wanted copies of each block, this node's included, at least 2 */
+    /** @param wanted copies of each block, this node's included; 1: only those that were asked for */
     Replicas(NodeServices services, StoreReports reports, Copies copies, int wanted) {
         this.services = services;
         this.reports = reports;
@@ -95,7 +112,9 @@ final class Replicas implements Members.Listener, AutoCloseable {
             pool.addListener(new BlockListener() {
                 @Override
                 public void onStored(StoredBlock block) {
-                    add(pool.name(), block.tenant(), block.key(), block.depth());
+                    if (wanted > 1) {
+                        add(pool.name(), block.tenant(), block.key(), block.depth());
+                    }
                 }
 
                 @Override
@@ -126,7 +145,12 @@ final class Replicas implements Members.Listener, AutoCloseable {
     }
 
     private void add(String pool, String tenant, BlockKey key, int depth) {
-        add(new Waiting(pool, tenant, key, depth, services.nanoClock().getAsLong(), 0, Set.of()));
+        add(pool, tenant, key, depth, wanted, false);
+    }
+
+    private void add(String pool, String tenant, BlockKey key, int depth, int copies, boolean decided) {
+        long now = services.nanoClock().getAsLong();
+        add(new Waiting(pool, tenant, key, depth, copies, decided, now, 0, Set.of()));
     }
 
     private void add(Waiting one) {
@@ -141,6 +165,9 @@ final class Replicas implements Members.Listener, AutoCloseable {
     private void tick() {
         if (++ticks % TICKS_A_WALK == 0) {
             lookAtAll();
+        }
+        if (ticks % TICKS_AN_INTENT == 0) {
+            intentsDue.set(true);
         }
         if (!closed && running.compareAndSet(false, true)) {
             services.workers().execute(() -> {
@@ -158,6 +185,9 @@ final class Replicas implements Members.Listener, AutoCloseable {
     }
 
     private void pass() throws InterruptedException {
+        if (intentsDue.compareAndSet(true, false)) {
+            intents();
+        }
         walk();
         Map<Group, List<Waiting>> groups = new LinkedHashMap<>();
         long now = services.nanoClock().getAsLong();
@@ -173,9 +203,44 @@ final class Replicas implements Members.Listener, AutoCloseable {
         }
     }
 
+    /** Chains of which the cluster wants more copies than of others: of the nodes that hold the last block one decides about all of the chain. */
+    private void intents() {
+        for (Versioned<ReplicaIntent> row : services.state().replicas().all()) {
+            ReplicaIntent intent = row.row();
+            LocalKvPool pool = services.localPools().get(intent.pool());
+            if (pool != null
+                    && size.get() < WALK_WAITING
+                    && here(intent.pool(), intent.prefix())
+                    && Rendezvous.wins(
+                            intent.prefix(),
+                            services.localNodeId(),
+                            holders(intent.pool(), intent.prefix(), Set.of()))) {
+                chain(pool, intent);
+            }
+        }
+    }
+
+    /** From the last block to the first, as far as memory has them. */
+    private void chain(LocalKvPool pool, ReplicaIntent intent) {
+        BlockKey key = intent.prefix();
+        boolean more = true;
+        while (more) {
+            try (PinnedBlock block = pool.pin(key)) {
+                if (block == null) {
+                    return;
+                }
+                if (holders(intent.pool(), key, Set.of()).size() < intent.copies()) {
+                    add(intent.pool(), intent.tenant(), key, block.depth(), intent.copies(), true);
+                }
+                key = block.parent();
+                more = block.depth() > 0;
+            }
+        }
+    }
+
     /** Goes on with the walk while there is room for what it finds. */
     private void walk() {
-        if (toWalk.isEmpty() && walkDue.compareAndSet(true, false)) {
+        if (toWalk.isEmpty() && walkDue.compareAndSet(true, false) && wanted > 1) {
             toWalk.addAll(services.localPools().keySet());
             cursor = 0;
         }
@@ -203,11 +268,16 @@ final class Replicas implements Members.Listener, AutoCloseable {
 
     private void look(Waiting block, Map<Group, List<Waiting>> groups) {
         Set<UUID> holders = holders(block.pool(), block.key(), block.tookNodes());
-        if (reports.draining() || holders.size() >= wanted || !here(block) || !copies.possible(block.pool(), holders)) {
+        if (reports.draining()
+                || holders.size() >= block.copies()
+                || !here(block.pool(), block.key())
+                || !copies.possible(block.pool(), holders)) {
             return;
         }
-        if (decides(block.key(), holders)) {
-            groups.computeIfAbsent(new Group(block.pool(), block.tenant(), holders), group -> new ArrayList<>())
+        if (block.decided() || decides(block.key(), holders)) {
+            groups.computeIfAbsent(
+                            new Group(block.pool(), block.tenant(), holders, block.copies()),
+                            group -> new ArrayList<>())
                     .add(block);
         } else {
             again(block, block.tookNodes());
@@ -219,7 +289,15 @@ final class Replicas implements Members.Listener, AutoCloseable {
         if (block.looks() < MAX_LOOKS) {
             long now = services.nanoClock().getAsLong();
             add(new Waiting(
-                    block.pool(), block.tenant(), block.key(), block.depth(), now, block.looks() + 1, tookNodes));
+                    block.pool(),
+                    block.tenant(),
+                    block.key(),
+                    block.depth(),
+                    block.copies(),
+                    block.decided(),
+                    now,
+                    block.looks() + 1,
+                    tookNodes));
         }
     }
 
@@ -243,7 +321,7 @@ final class Replicas implements Members.Listener, AutoCloseable {
                     rests.copied(keys.get(i), services.nanoClock().getAsLong());
                     took.add(node);
                 }
-                if (node == null || group.holders().size() + 1 < wanted) {
+                if (node == null || group.holders().size() + 1 < group.copies()) {
                     again(batch.get(i), took);
                 }
             }
@@ -271,10 +349,10 @@ final class Replicas implements Members.Listener, AutoCloseable {
         }
     }
 
-    private boolean here(Waiting block) {
-        LocalKvPool pool = services.localPools().get(block.pool());
-        SsdTier tier = services.tiers().get(block.pool());
-        return pool != null && (pool.contains(block.key()) || (tier != null && tier.contains(block.key())));
+    private boolean here(String name, BlockKey key) {
+        LocalKvPool pool = services.localPools().get(name);
+        SsdTier tier = services.tiers().get(name);
+        return pool != null && (pool.contains(key) || (tier != null && tier.contains(key)));
     }
 
     /** Of the holders that want as many copies as this one. */

@@ -58,7 +58,7 @@ final class StateCodec {
         } else if (row instanceof StateRow.ReplicaIntent intent) {
             place(to, kind, intent.pool(), intent.prefix().hex());
             numbers(to, intent.copies(), null, null, null, null);
-            to.setField("text", null, String.class);
+            to.setField("text", intent.tenant(), String.class);
         } else if (row instanceof StateRow.Quota quota) {
             place(to, kind, null, quota.tenant());
             numbers(to, null, null, quota.dramBytes(), quota.ssdBytes(), null);
@@ -117,7 +117,8 @@ final class StateCodec {
                         BlockKey.parse(subject),
                         Optional.ofNullable(value.<Long>field("leftMillis")).map(Duration::ofMillis)));
             case "replica" ->
-                Optional.of(new StateRow.ReplicaIntent(pool, BlockKey.parse(subject), value.<Integer>field("copies")));
+                Optional.of(new StateRow.ReplicaIntent(
+                        pool, BlockKey.parse(subject), value.<Integer>field("copies"), value.field("text")));
             case "quota" ->
                 Optional.of(new StateRow.Quota(subject, value.<Long>field("dramBytes"), value.<Long>field("ssdBytes")));
             case "pool" ->

@@ -43,8 +43,9 @@ public sealed interface StateRow {
      * @param pool name of the pool
      * @param prefix chain digest of the last block meant
      * @param copies nodes, at least 1
+     * @param tenant name of whose blocks they are
      */
-    record ReplicaIntent(String pool, BlockKey prefix, int copies) implements StateRow {
+    record ReplicaIntent(String pool, BlockKey prefix, int copies, String tenant) implements StateRow {
         public ReplicaIntent {
             if (copies < 1) {
                 throw MooncakeException.invalid("copies", copies, "at least 1");

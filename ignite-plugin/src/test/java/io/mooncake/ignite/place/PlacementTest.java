@@ -5,14 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.mooncake.base.MooncakeException;
+import io.mooncake.ignite.BlockResult;
 import io.mooncake.ignite.DrainResult;
+import io.mooncake.ignite.KvBlocks;
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.Route;
 import io.mooncake.ignite.SsdTier;
 import io.mooncake.ignite.TestBlocks;
 import io.mooncake.ignite.TestBlocks.Taken;
 import io.mooncake.ignite.TestGrid;
+import io.mooncake.ignite.pool.ClusterKvPool;
+import io.mooncake.memory.BlockKey;
 import io.mooncake.memory.KvPool;
+import io.mooncake.memory.Tenant;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -46,6 +51,34 @@ class PlacementTest {
         TestGrid.await(
                 nodes + " nodes known on " + ignite.name(),
                 () -> Mooncake.of(ignite).storeNodes().size() == nodes);
+    }
+
+    @Test
+    void keep_chain_isOnTwoNodesAndAgainAfterALoss() {
+        try (TestGrid grid = new TestGrid()) {
+            Ignite first = grid.start("first");
+            Ignite second = grid.start("second");
+            awaitStores(first, 2);
+            TestBlocks.store(pool(first), TOKENS);
+            KvBlocks blocks = Mooncake.of(first).blocks("tiny");
+            List<BlockKey> chain = ((ClusterKvPool) pool(first)).local().chain(Tenant.DEFAULT, TOKENS);
+            List<BlockKey> last = List.of(chain.get(BLOCKS - 1));
+            assertThatThrownBy(() -> blocks.keep(last, 3, Duration.ofSeconds(20)))
+                    .hasMessageContaining("copies: 3 (expected: 1..2");
+
+            TestGrid.await(
+                    "the cluster takes rows",
+                    () -> blocks.keep(last, 2, Duration.ofSeconds(20)).get(0).status() == BlockResult.Status.DONE);
+            TestGrid.await("all of the chain on both", () -> blocks.exists(chain).stream()
+                    .allMatch(result -> result.copies() == 2));
+            Ignition.stop(second.name(), true);
+            Ignite third = grid.start("third");
+
+            awaitIndexed(third, BLOCKS);
+            TestGrid.await(
+                    "again on two", () -> blocks.exists(chain).stream().allMatch(result -> result.copies() == 2));
+            assertThat(blocks(third)).isEqualTo(BLOCKS);
+        }
     }
 
     @Test

@@ -56,7 +56,7 @@ class StateStoreTest {
         Queue<String> heard = new ConcurrentLinkedQueue<>();
         second.addListener((key, row) -> heard.add(key + " " + (row == null ? "gone" : row.version())));
         StateRow.Pin pin = new StateRow.Pin("tiny", PREFIX, Optional.of(Duration.ofMinutes(5)));
-        StateRow.ReplicaIntent intent = new StateRow.ReplicaIntent("tiny", PREFIX, 2);
+        StateRow.ReplicaIntent intent = new StateRow.ReplicaIntent("tiny", PREFIX, 2, "default");
 
         Versioned<StateRow.Pin> pinned = writing(() -> first.pins().put(pin, soon()));
         first.replicas().put(intent, soon());
