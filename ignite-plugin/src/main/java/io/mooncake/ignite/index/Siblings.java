@@ -30,7 +30,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Siblings {
     /** A parent may have thousands of children that begin alike: so many of the last ones are looked at. */
-    static final int MAX_STEPS = 64;
+    private static final int MAX_ALIKE = 64;
+    /** With those of other parents that have the same head. */
+    private static final int MAX_STEPS = 256;
 
     private static final int PREVIOUS = 32;
     private static final int TOKENS = 36;
@@ -153,7 +155,8 @@ final class Siblings {
         ChainKeys keys = new ChainKeys();
         Found best = null;
         int common = 0;
-        for (int step = 0; step < MAX_STEPS && number != 0 && common < most; step++) {
+        int alike = 0;
+        for (int step = 0; step < MAX_STEPS && alike < MAX_ALIKE && number != 0 && common < most; step++) {
             long end = next;
             int age = (int) end - number;
             if (age < 1 || age > capacity || age >= end) {
@@ -162,7 +165,9 @@ final class Siblings {
             int slot = (int) ((end - age) % capacity);
             ByteBuffer page = pages[slot / pageRecords];
             int at = slot % pageRecords * recordBytes;
-            if (common(page, at, tokens, from, most) > common) {
+            int here = common(page, at, tokens, from, most);
+            alike += here > 0 ? 1 : 0;
+            if (here > common) {
                 Found found = proven(keys, parent, page, at, tokens, from, most);
                 if (found != null && found.tokens() > common && held.test(found.key())) {
                     best = found;
