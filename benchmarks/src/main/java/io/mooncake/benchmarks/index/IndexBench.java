@@ -18,7 +18,8 @@ import java.util.Map;
 import java.util.UUID;
 
 /**
- * Who holds a chain of 512 blocks, in a router's index of ten million: by keys, by tokens, and while an eighth of the entries lose their owner. Each
+ * Who holds a chain of 512 blocks, in a router's index of ten million: by keys, by tokens, and while an eighth of the entries lose their owner; and who
+ * has a part of a block. Each
  * result is checked: a look-up that finds another holder, or a lost one, ends the run.
  */
 public final class IndexBench implements Bench {
@@ -86,6 +87,7 @@ public final class IndexBench implements Bench {
                         Target.atLeast(0.5)),
                 BenchmarkResult.of("memory off the heap, an entry", Samples.of(bytes), "B", Target.atMost(64))));
         results.addAll(whileAnOwnerIsLost(chains));
+        results.add(parts(rounds));
         return BenchmarkReport.here(
                 name(), Home.root(), results, Map.of("settings", Map.of("entries", pairs, "rounds", rounds)));
     }
@@ -119,6 +121,24 @@ public final class IndexBench implements Bench {
                         Samples.of(sorted[(int) (count * 0.99)]),
                         "us",
                         Target.atMost(1_000)));
+    }
+
+    /** Parts of blocks in FAST mode. */
+    private static BenchmarkResult parts(int rounds) {
+        IndexedParts parts = new IndexedParts(SEED);
+        List<Double> medians = new ArrayList<>();
+        for (int round = -WARM_UP; round < rounds; round++) {
+            double[] micros = new double[parts.count()];
+            for (int i = 0; i < micros.length; i++) {
+                int number = i;
+                micros[i] = micros(() -> parts.find(number));
+            }
+            if (round >= 0) {
+                medians.add(Samples.of(micros).median());
+            }
+        }
+        return BenchmarkResult.of(
+                "a part of a block, among 64 that begin alike", Samples.of(medians), "us", Target.atMost(20));
     }
 
     private static double micros(Runnable action) {

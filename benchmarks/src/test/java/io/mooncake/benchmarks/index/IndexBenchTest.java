@@ -17,6 +17,6 @@ final class IndexBenchTest {
         Bench.Settings settings =
                 new Bench.Settings(Path.of(""), 5, true, List.of(), List.of(), null, List.of(), List.of(20_000));
         BenchmarkReport report = new IndexBench().run(settings, Terminal.standard());
-        assertThat(report.results()).hasSize(7).allMatch(result -> result.value() > 0);
+        assertThat(report.results()).hasSize(8).allMatch(result -> result.value() > 0);
     }
 }
