@@ -51,7 +51,8 @@ final class IndexedParts {
             for (int sibling = 0; sibling < SIBLINGS; sibling++) {
                 int[] tokens = random.ints(BLOCK_TOKENS, 0, 100_000).toArray();
                 System.arraycopy(beginning, 0, tokens, 0, COMMON);
-                cursor.set(BlockEvent.stored(keys.next(parent(parent), tokens, 0, BLOCK_TOKENS), parent(parent), 1, tokens));
+                cursor.set(BlockEvent.stored(
+                        keys.next(parent(parent), tokens, 0, BLOCK_TOKENS), parent(parent), 1, tokens));
                 copy.apply(cursor);
                 if (sibling == SIBLINGS / 2) {
                     // All but the last token of it, and one more, which is computed.
