@@ -1,43 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.mooncake.ignite.node;
+package io.mooncake.it.reconnect;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.mooncake.ignite.Mooncake;
 import io.mooncake.ignite.Role;
 import io.mooncake.ignite.Route;
-import io.mooncake.ignite.TestBlocks;
-import io.mooncake.ignite.TestGrid;
+import io.mooncake.testkit.MooncakeCluster;
+import io.mooncake.testkit.SeededBlocks;
+import io.mooncake.testkit.SeededBlocks.Taken;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.ignite.Ignite;
-import org.apache.ignite.spi.communication.tcp.TcpCommunicationSpi;
+import org.apache.ignite.IgniteClientDisconnectedException;
+import org.apache.ignite.IgniteSystemProperties;
+import org.apache.ignite.configuration.IgniteConfiguration;
 import org.apache.ignite.spi.discovery.tcp.TcpDiscoverySpi;
-import org.apache.ignite.spi.discovery.tcp.ipfinder.vm.TcpDiscoveryVmIpFinder;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /** A client that the cluster dropped comes back under another node id, with the engine it had: everything works as before. */
-class ClientReconnectTest {
+class ClientReconnectIT {
     /** A job waits for it; static, for jobs are serialised on their way. */
     private static final CountDownLatch SEEN = new CountDownLatch(1);
 
+    /** Ignite lets a client that was dropped wait ten seconds before it joins anew. */
+    @BeforeAll
+    static void comeBackSoon() {
+        System.setProperty(IgniteSystemProperties.IGNITE_DISCO_FAILED_CLIENT_RECONNECT_DELAY, "200");
+    }
+
+    @AfterAll
+    static void asIgniteHasIt() {
+        System.clearProperty(IgniteSystemProperties.IGNITE_DISCO_FAILED_CLIENT_RECONNECT_DELAY);
+    }
+
     private static UUID id(Ignite node) {
         return node.cluster().localNode().id();
+    }
+
+    private static MooncakeCluster.Builder pools(int nodes) {
+        return MooncakeCluster.builder().nodes(nodes).dram("4MiB").pools(MooncakeCluster.smallPool("tiny"));
+    }
+
+    /** A client looks so long for another router before it gives its id up. */
+    private static IgniteConfiguration patient(IgniteConfiguration config) {
+        ((TcpDiscoverySpi) config.getDiscoverySpi()).setNetworkTimeout(20_000);
+        return config;
     }
 
     /** The servers declare the client failed; it joins anew. */
     private static void reconnect(Ignite server, Ignite client) {
         UUID before = id(client);
         ((TcpDiscoverySpi) server.configuration().getDiscoverySpi()).failNode(before, "a test");
-        TestGrid.await(
-                "the client is back",
-                () -> !id(client).equals(before) && server.cluster().node(id(client)) != null);
+        MooncakeCluster.await("the client is back", () -> isBack(server, client, before));
+    }
+
+    private static boolean isBack(Ignite server, Ignite client, UUID before) {
+        try {
+            return !id(client).equals(before) && server.cluster().node(id(client)) != null;
+        } catch (IgniteClientDisconnectedException e) {
+            return false;
+        }
     }
 
     private static void awaitMatch(Ignite node, int[] tokens, int expected) {
-        TestGrid.await(
+        MooncakeCluster.await(
                 "index knows " + expected + " tokens",
                 () -> Mooncake.of(node).explain("tiny", tokens).matches().stream()
                         .anyMatch(match -> match.tokens() == expected));
@@ -45,17 +76,16 @@ class ClientReconnectTest {
 
     @Test
     void reconnect_observer_followsAndSubmitsAsBefore() throws Exception {
-        try (TestGrid grid = new TestGrid()) {
-            Ignite first = grid.start("a");
-            Ignite client = grid.start("client", config -> config.setClientMode(true)
-                    .setPluginProviders(grid.provider().setDram(null).setPools(List.of())));
-            int[] before = TestBlocks.prompt(1, 100);
-            TestBlocks.store(Mooncake.of(first).pool("tiny"), before);
+        try (MooncakeCluster cluster = pools(1).clients(1).start()) {
+            Ignite first = cluster.ignite(0);
+            Ignite client = cluster.client(0).ignite();
+            int[] before = SeededBlocks.prompt(1, 100);
+            SeededBlocks.store(Mooncake.of(first).pool("tiny"), before);
             awaitMatch(client, before, 96);
 
             reconnect(first, client);
-            int[] after = TestBlocks.prompt(2, 100);
-            TestBlocks.store(Mooncake.of(first).pool("tiny"), after);
+            int[] after = SeededBlocks.prompt(2, 100);
+            SeededBlocks.store(Mooncake.of(first).pool("tiny"), after);
 
             awaitMatch(client, after, 96);
             awaitMatch(client, before, 96);
@@ -71,27 +101,19 @@ class ClientReconnectTest {
 
     @Test
     void routerOfTheClientDies_itsEntriesAreVoidAndTheOthersAreUsed() throws Exception {
-        try (TestGrid grid = new TestGrid()) {
-            Ignite first = grid.start("a");
-            Ignite second = grid.start("b");
-            Ignite client = grid.start("client", config -> {
-                config.setClientMode(true)
-                        .setPluginProviders(grid.provider().setDram(null).setPools(List.of()));
-                // So long it looks for another router before it gives its id up.
-                ((TcpDiscoverySpi) config.getDiscoverySpi()).setNetworkTimeout(20_000);
-                // It comes in by the first node, and may find the second one.
-                ((TcpDiscoveryVmIpFinder) ((TcpDiscoverySpi) config.getDiscoverySpi()).getIpFinder())
-                        .setAddresses(List.of("127.0.0.1:" + grid.ports(), "127.0.0.1:" + (grid.ports() + 1)));
-            });
-            int[] tokens = TestBlocks.prompt(4, 100);
-            TestBlocks.store(Mooncake.of(first).pool("tiny"), tokens);
+        try (MooncakeCluster cluster =
+                pools(2).clients(1).configure(ClientReconnectIT::patient).start()) {
+            Ignite first = cluster.ignite(0);
+            Ignite second = cluster.ignite(1);
+            Ignite client = cluster.client(0).ignite();
+            int[] tokens = SeededBlocks.prompt(4, 100);
+            SeededBlocks.store(Mooncake.of(first).pool("tiny"), tokens);
             awaitMatch(client, tokens, 96);
             UUID clientId = id(client);
 
             long killed = System.nanoTime();
-            ((TcpDiscoverySpi) first.configuration().getDiscoverySpi()).simulateNodeFailure();
-            ((TcpCommunicationSpi) first.configuration().getCommunicationSpi()).simulateNodeFailure();
-            TestGrid.await(
+            cluster.killNode(0);
+            MooncakeCluster.await(
                     "its entries are void",
                     () -> Mooncake.of(client).explain("tiny", tokens).matches().isEmpty()
                             // It may still say that it leaves, which already takes it out of what is matched.
@@ -101,8 +123,8 @@ class ClientReconnectTest {
 
             assertThat(id(client)).isEqualTo(clientId);
             assertThat(Mooncake.of(client).storeNodes()).containsExactly(id(second));
-            int[] later = TestBlocks.prompt(5, 100);
-            TestBlocks.store(Mooncake.of(second).pool("tiny"), later);
+            int[] later = SeededBlocks.prompt(5, 100);
+            SeededBlocks.store(Mooncake.of(second).pool("tiny"), later);
             awaitMatch(client, later, 96);
             assertThat(Mooncake.of(client)
                             .submit(Route.of("tiny", later), context -> context.decision()
@@ -115,22 +137,26 @@ class ClientReconnectTest {
 
     @Test
     void reconnect_computeClient_fetchesRunsJobsAndReportsLoad() throws Exception {
-        try (TestGrid grid = new TestGrid()) {
-            Ignite first = grid.start("a");
-            Ignite client = grid.start("client", config -> config.setClientMode(true)
-                    .setPluginProviders(grid.provider().setRole(Role.COMPUTE)));
-            TestGrid.await("two members", () -> Mooncake.of(first).storeNodes().size() == 2);
+        try (MooncakeCluster cluster = pools(1).start()) {
+            Ignite first = cluster.ignite(0);
+            int index = cluster.startClient(plugin -> plugin.setRole(Role.COMPUTE)
+                    .setDram("4MiB")
+                    .setFetchTimeoutMillis(20_000)
+                    .setPools(List.of(MooncakeCluster.smallPool("tiny"))));
+            Ignite client = cluster.client(index).ignite();
+            MooncakeCluster.await(
+                    "two members", () -> Mooncake.of(first).storeNodes().size() == 2);
 
             reconnect(first, client);
-            int[] after = TestBlocks.prompt(3, 100);
-            TestBlocks.store(Mooncake.of(first).pool("tiny"), after);
+            int[] after = SeededBlocks.prompt(3, 100);
+            SeededBlocks.store(Mooncake.of(first).pool("tiny"), after);
             awaitMatch(client, after, 96);
-            assertThat(TestBlocks.take(Mooncake.of(client).pool("tiny"), after))
-                    .isEqualTo(new TestBlocks.Taken(96, 0, 96, "NONE"));
-            TestGrid.await(
+            assertThat(SeededBlocks.take(Mooncake.of(client).pool("tiny"), after))
+                    .isEqualTo(new Taken(96, 0, 96, "NONE"));
+            MooncakeCluster.await(
                     "the server knows its new id",
                     () -> Mooncake.of(first).storeNodes().contains(id(client)));
-            TestGrid.await(
+            MooncakeCluster.await(
                     "the client knows its new id", () -> Mooncake.of(client).explain("tiny", after).matches().stream()
                             .anyMatch(match -> match.local() && match.nodeId().equals(id(client))));
             UUID ran = Mooncake.of(first)
@@ -147,7 +173,7 @@ class ClientReconnectTest {
                 return 1;
             });
             try {
-                TestGrid.await(
+                MooncakeCluster.await(
                         "its load is seen",
                         () -> Mooncake.of(first)
                                         .decide(Route.of("tiny", after).onNode(id(client)))
