@@ -347,7 +347,7 @@ public final class SsdTier implements AutoCloseable {
      */
     public BlockOutcome pinHard(BlockKey key) {
         BlockOutcome outcome = pool.pinHard(key);
-        if (outcome == BlockOutcome.DONE) {
+        if (outcome == BlockOutcome.DONE || outcome == BlockOutcome.UNCHANGED) {
             catalog.want(key);
         }
         return outcome;
@@ -503,6 +503,7 @@ public final class SsdTier implements AutoCloseable {
         writer.stop();
         ssd.close();
         writer.join(Deadline.ofMillis(JOIN_MILLIS));
+        catalog.close();
         pool.store().admitByPolicy();
         pool.removeListener(catalog);
         pool.removeListener(writer.backlog);

@@ -85,6 +85,7 @@ final class TierCatalog implements BlockListener {
     /** Those of {@code cold} that have none. */
     private final TierLeaves leaves;
 
+    private boolean closed;
     private long lost;
     private final TierTransits transits = new TierTransits();
     /** What was removed while recovery goes on: what it finds behind it goes too. Null when there is no recovery. */
@@ -188,7 +189,7 @@ final class TierCatalog implements BlockListener {
         boolean used = false;
         try {
             synchronized (this) {
-                if (!stillThere.getAsBoolean()) {
+                if (closed || !stillThere.getAsBoolean()) {
                     return false;
                 }
                 Entry entry = entries.get(block.key());
@@ -291,7 +292,7 @@ final class TierCatalog implements BlockListener {
         for (int i = 0; i < own.size() && found < OWN_LOOKS; i++) {
             Entry entry = own.get((from + i) % own.size());
             BlockKey key = entry.key();
-            if (!children.containsKey(key) && !key.equals(parent) && !(entry.inMemory && pinned.test(key))) {
+            if (!children.containsKey(key) && !key.equals(parent) && !pinned.test(key)) {
                 found++;
                 double worth = leaves.worth(key, entry.lastUseNanos);
                 boolean less = least == null
@@ -441,6 +442,14 @@ final class TierCatalog implements BlockListener {
         }
     }
 
+    /** Gives back what tenants have of the SSD, which is no tier of the pool any more; nothing gets there from now on. */
+    synchronized void close() {
+        closed = true;
+        for (List<Entry> own : List.copyOf(owns.values())) {
+            List.copyOf(own).forEach(this::endPayment);
+        }
+    }
+
     /** The SSD has nothing any more. */
     void allGone() {
         synchronized (this) {
@@ -493,7 +502,9 @@ final class TierCatalog implements BlockListener {
         boolean admitted;
         synchronized (this) {
             Entry entry = entries.get(block.key());
-            admitted = entry != null && entry.wanted || isWorthIt(block) && follows(block, again);
+            // A pin may come before memory's event of the block does.
+            boolean wanted = entry != null && entry.wanted || pinned.test(block.key());
+            admitted = wanted || isWorthIt(block) && follows(block, again);
             if (entry != null) {
                 entry.refused = !admitted && again.isEmpty();
                 entry.wanted |= !again.isEmpty();
@@ -574,7 +585,7 @@ final class TierCatalog implements BlockListener {
                 key = next.get(next.size() - 1).key();
             }
             Entry end = entries.get(key);
-            if (end == null || !end.inMemory || !pinned.test(key)) {
+            if (end == null || !pinned.test(key)) {
                 return end;
             }
             // Others are looked at first the next time.

@@ -79,6 +79,30 @@ final class TenantQuotaTest {
     }
 
     @Test
+    void close_tierOfAPoolThatLivesOn_givesItsPlacesBack() {
+        try (LocalKvPool pool = Pools.pool(IDENTITY, 8)) {
+            for (int life = 0; life < 2; life++) {
+                try (SsdTier tier = SsdTier.open(
+                        pool,
+                        SsdTier.settings(pool, folder, "node-1", 32 * STRIDE)
+                                .segmentBytes(16L * STRIDE)
+                                .commitMillis(5)
+                                .scrubBytesPerSecond(0)
+                                .build(),
+                        List.of())) {
+                    assertThat(tier.awaitRecovery(Pools.soon())).isTrue();
+                    Pools.store(pool, A, Pools.tokens(new SplittableRandom(1 + life), 2 * BLOCK_TOKENS));
+                    assertThat(tier.flush(Pools.soon())).isTrue();
+                    assertThat(pool.use(A).ssdBytes()).isPositive();
+                }
+                assertThat(pool.use(A).ssdBytes()).isZero();
+                assertThat(pool.uses())
+                        .allSatisfy(use -> assertThat(use.ssdBytes()).isZero());
+            }
+        }
+    }
+
+    @Test
     void release_ofATenantBelowItsLimit_doesNotWaitForOneThatHasTooMuch() throws Exception {
         ExecutorService thread = Executors.newSingleThreadExecutor();
         try (LocalKvPool pool = Pools.pool(IDENTITY, 8)) {

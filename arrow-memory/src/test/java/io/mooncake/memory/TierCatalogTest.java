@@ -234,6 +234,16 @@ final class TierCatalogTest {
     }
 
     @Test
+    void admits_pinnedBlockOfWhichNothingWasHeardYet_getsAPlace() {
+        chain(100, 2, 2.0);
+        StoredBlock poor = block(200, ROOT, 0);
+        worths.put(poor.key(), 1.0);
+        assertThat(catalog.admits(poor)).isFalse();
+        pinned.add(poor.key());
+        assertThat(catalog.admits(poor)).isTrue();
+    }
+
+    @Test
     void up_blockRemovedWhileItIsWritten_isRefusedUntilTheWriteIsOver() {
         try (LocalKvPool pool = Pools.pool(Pools.identity(ReuseMode.EXACT), 2)) {
             BlockKey key = block(1, ROOT, 0).key();
