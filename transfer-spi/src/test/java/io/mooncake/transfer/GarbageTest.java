@@ -4,11 +4,16 @@ package io.mooncake.transfer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 /** What the allocation tests count: all that threads of their own engines make, nothing that those of tests before do. */
 final class GarbageTest {
+    private static final long PATIENCE_NANOS = 20_000_000_000L;
+
     private volatile Object kept;
+    /** Objects that the allocating thread has made. */
+    private final AtomicLong made = new AtomicLong();
 
     @Test
     void least_ofAThreadFromBefore_isZero() throws Exception {
@@ -46,12 +51,11 @@ final class GarbageTest {
         long least = garbage.least(
                 deadline -> {
                     over.set(true);
-                    pause(garbage);
+                    end(own);
                 },
                 3,
                 1);
 
-        own.join();
         assertThat(least).isNotNegative();
     }
 
@@ -60,6 +64,7 @@ final class GarbageTest {
                 () -> {
                     while (!over.get()) {
                         kept = new byte[1000];
+                        made.incrementAndGet();
                         Thread.onSpinWait();
                     }
                 },
@@ -68,12 +73,29 @@ final class GarbageTest {
         return thread;
     }
 
-    private static void pause(Garbage garbage) {
+    /** Until the allocating thread has made another object: a busy machine may not let it run for long. Makes nothing itself. */
+    private void pause(Garbage garbage) {
         garbage.statuses[0] = TransferStatus.COMPLETED;
+        long before = made.get();
+        long end = System.nanoTime() + PATIENCE_NANOS;
         try {
-            Thread.sleep(5);
+            while (made.get() == before) {
+                if (System.nanoTime() - end > 0) {
+                    throw new AssertionError("the allocating thread does not run");
+                }
+                Thread.sleep(1);
+            }
         } catch (InterruptedException interrupted) {
             throw new AssertionError(interrupted);
         }
+    }
+
+    private static void end(Thread thread) {
+        try {
+            thread.join(20_000);
+        } catch (InterruptedException interrupted) {
+            throw new AssertionError(interrupted);
+        }
+        assertThat(thread.isAlive()).isFalse();
     }
 }
