@@ -38,6 +38,8 @@ final class Drain {
 
     /** What the SSD did not bring up is asked for again after it. */
     private static final Duration SSD_PAUSE = Duration.ofMillis(500);
+    /** Others that drain at the same time hear of this node's drain within it, and this node of theirs: neither counts on what the other has. */
+    private static final Duration HEARD = Duration.ofMillis(300);
     /** The index hears of what was taken within it. */
     private static final Duration SETTLE = Duration.ofSeconds(2);
 
@@ -81,6 +83,9 @@ final class Drain {
     private DrainResult drain(long start, Deadline deadline) throws InterruptedException {
         long moved = 0;
         long bytes = 0;
+        if (services.localPools().keySet().stream().anyMatch(pool -> copies.possible(pool, Set.of()))) {
+            services.waits().pause(within(deadline).atMost(HEARD).remainingNanos());
+        }
         for (Map.Entry<String, LocalKvPool> pool : services.localPools().entrySet()) {
             Set<BlockKey> gone = new HashSet<>();
             boolean more = copies.possible(pool.getKey(), Set.of());
