@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Four processes on four hosts whose network is cut in silence. Each side gives up the other within four times the failure detection and
- * serves its own; no byte is wrong; nodes that are started anew when the network is whole are one cluster again. Needs root.
+ * serves its own; no byte is wrong. When the network is whole the losing side ends, and as new lives they are one cluster again. Needs root.
  */
 class PartitionIT {
     private static final Duration FAILURE_DETECTION = Duration.ofSeconds(8);
@@ -43,7 +43,10 @@ class PartitionIT {
         assumeTrue(unavailable.isEmpty(), unavailable);
         network = new PartitionNetwork(4);
         cluster = new PoolProcesses(folder, FAILURE_DETECTION);
-        for (int i = 0; i < 4; i++) {
+        nodes.add(launch(0));
+        // Of two halves that which lacks the oldest node loses.
+        assertThat(nodes.get(0).id()).isNotNull();
+        for (int i = 1; i < 4; i++) {
             nodes.add(launch(i));
         }
         PoolProcesses.awaitTogether(nodes);
@@ -86,7 +89,7 @@ class PartitionIT {
         for (int i = 0; i < 3; i++) {
             network.heal(i, 3);
         }
-        restart(List.of(3));
+        awaitEndAndRestart(List.of(3));
         nodes.get(3).ask("store 3 " + LENGTH);
         awaitHolders(nodes.get(1), 3, Set.of(nodes.get(3).id()));
     }
@@ -116,19 +119,23 @@ class PartitionIT {
                 network.heal(b, a);
             }
         }
-        restart(List.of(2, 3));
+        awaitEndAndRestart(List.of(2, 3));
     }
 
-    /** Ignite does not join what was split: one side has to start anew. All four are one cluster then. */
-    private void restart(List<Integer> hosts) {
+    /** Ignite does not join what was split: the losing side finds out, ends, and is started anew. All four are one cluster then. */
+    private void awaitEndAndRestart(List<Integer> hosts) {
         for (int i : hosts) {
-            nodes.get(i).process().kill();
+            assertThat(nodes.get(i).process().exitCode(Duration.ofSeconds(60)))
+                    .as("node " + i + " ends by itself")
+                    .isNotZero();
+        }
+        for (int i : hosts) {
             nodes.set(i, launch(i));
         }
         PoolProcesses.awaitTogether(nodes);
-        MooncakeCluster.await(
-                "the last to know what the first has",
-                () -> nodes.get(3).holders(0, LENGTH).contains(nodes.get(0).id()));
+        MooncakeCluster.await("the last to know what the first has", () -> nodes.get(3)
+                .holders(0, LENGTH)
+                .contains(nodes.get(0).id()));
         assertThat(nodes.get(3).take(0, LENGTH)).containsExactly(WHOLE, WHOLE);
     }
 
@@ -151,7 +158,8 @@ class PartitionIT {
     }
 
     private static void awaitHolders(Node at, int seed, Set<UUID> expected) {
-        MooncakeCluster.await(at.name() + " to know the holders of " + seed, () -> at.holders(seed, LENGTH)
-                .equals(new TreeSet<>(expected)));
+        MooncakeCluster.await(
+                at.name() + " to know the holders of " + seed,
+                () -> at.holders(seed, LENGTH).equals(new TreeSet<>(expected)));
     }
 }

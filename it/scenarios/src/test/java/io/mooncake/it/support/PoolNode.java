@@ -16,6 +16,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.stream.Collectors;
 import org.apache.ignite.Ignite;
+import org.apache.ignite.IgniteState;
 import org.apache.ignite.Ignition;
 import org.apache.ignite.cluster.ClusterNode;
 import org.apache.ignite.configuration.DataRegionConfiguration;
@@ -28,10 +29,12 @@ import org.apache.ignite.spi.discovery.tcp.ipfinder.vm.TcpDiscoveryVmIpFinder;
 
 /**
  * A process with one node and one pool of {@link SeededBlocks}, told by its standard input what to do: {@code ID COMMAND ...}, answered by
- * {@code #ID ...}. Many commands may run at once. It ends with its input, without an orderly stop.
+ * {@code #ID ...}. Many commands may run at once. It ends with its input or its node, without an orderly stop.
  */
 public final class PoolNode {
     static final String POOL = "tiny";
+
+    private static final int STOPPED_BY_ITSELF = 3;
 
     private final Ignite ignite;
     private final KvPool pool;
@@ -45,6 +48,12 @@ public final class PoolNode {
     public static void main(String[] args) throws Exception {
         PoolNode node = new PoolNode(Ignition.start(
                 configuration(args[0], args[1], args[2], Integer.parseInt(args[3]), Long.parseLong(args[4]))));
+        // A node that stopped by itself takes its process with it; in real life a supervisor starts it again.
+        Ignition.addListener((name, state) -> {
+            if (state != IgniteState.STARTED) {
+                Runtime.getRuntime().halt(STOPPED_BY_ITSELF);
+            }
+        });
         System.out.println("POOL NODE " + node.ignite.cluster().localNode().id());
         ExecutorService threads = Executors.newCachedThreadPool();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
