@@ -201,7 +201,7 @@ public final class FeedService implements AutoCloseable {
                     address.incarnation(),
                     version,
                     sinks,
-                    query -> control.request(address, NAME, query, Deadline.of(REQUEST_TIMEOUT)),
+                    query -> control.request(address, NAME, query, Deadline.of(REQUEST_TIMEOUT, nanoClock)),
                     nanoClock,
                     3 * heartbeat.toNanos(),
                     checks);
