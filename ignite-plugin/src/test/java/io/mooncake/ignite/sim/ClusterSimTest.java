@@ -25,16 +25,16 @@ class ClusterSimTest {
     /** One check left out, in a world in which no other check covers for it. */
     enum Bug {
         CHECKSUMS_NOT_COMPARED(checks(true, true, true), checks(true, false, true), true, false),
-        LOST_COPIES_COUNTED(SimFaults.NONE, new SimFaults(SafetyChecks.ALL, true, true, true, false)),
-        OFFER_ANSWERED_EARLY(SimFaults.NONE, new SimFaults(SafetyChecks.ALL, true, true, false, true));
+        LOST_COPIES_COUNTED(SimFaults.NONE, new SimFaults(SafetyChecks.ALL, true, true, true)),
+        LEASE_TERM_IGNORED(checks(false, false, true), checks(false, false, false), false, false);
 
         private final SimFaults without;
         private final SimFaults with;
 
         Bug(SafetyChecks without, SafetyChecks with, boolean damages, boolean suspects) {
             this(
-                    new SimFaults(without, damages, suspects, false, false),
-                    new SimFaults(with, damages, suspects, false, false));
+                    new SimFaults(without, damages, suspects, false),
+                    new SimFaults(with, damages, suspects, false));
         }
 
         Bug(SimFaults without, SimFaults with) {

@@ -10,9 +10,8 @@ import io.mooncake.transfer.internal.SafetyChecks;
  * @param damages whether bytes change on their way
  * @param suspects whether owners take a reader for gone that is not, and take it back
  * @param loyal whether placement counts on the copies of nodes that left
- * @param hasty whether who is offered a block says that it has it before it has
  */
-record SimFaults(SafetyChecks checks, boolean damages, boolean suspects, boolean loyal, boolean hasty) {
+record SimFaults(SafetyChecks checks, boolean damages, boolean suspects, boolean loyal) {
     /** What is shipped, in a world that does everything. */
-    static final SimFaults NONE = new SimFaults(SafetyChecks.ALL, true, true, false, false);
+    static final SimFaults NONE = new SimFaults(SafetyChecks.ALL, true, true, false);
 }

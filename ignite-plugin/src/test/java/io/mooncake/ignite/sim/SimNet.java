@@ -4,12 +4,10 @@ package io.mooncake.ignite.sim;
 import io.mooncake.base.Deadline;
 import io.mooncake.base.MooncakeException;
 import io.mooncake.base.Waits;
-import io.mooncake.ignite.place.SimHaste;
 import io.mooncake.transfer.ControlPlane;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.SimEngine;
 import io.mooncake.transfer.tcp.GonePeers;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -26,7 +24,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class SimNet {
     static final long MILLI = 1_000_000L;
-    private static final Duration HASTE = Duration.ofSeconds(1);
 
     private final SimLoop loop;
     private final Random random;
@@ -212,10 +209,6 @@ final class SimNet {
         }
 
         private void work(Host from, WorkHandler handler, byte[] payload) {
-            if (faults.hasty()) {
-                PeerAddress peer = address(from.place, from.incarnation);
-                request(peer, SimHaste.SERVICE, SimHaste.answer(payload), Deadline.of(HASTE, loop::now));
-            }
             try {
                 handler.handle(from.incarnation, payload);
             } catch (MooncakeException e) {

@@ -307,7 +307,7 @@ final class SimWorld {
         return key.hex();
     }
 
-    /** Drains and stops; one at a time, the next when all have heard of it: until then they count on its copies. */
+    /** Drains and stops; one at a time, so that somebody stays. The next may begin before it has heard of the last. */
     private void leave(SimNode node) {
         if (drains) {
             return;
@@ -332,7 +332,7 @@ final class SimWorld {
             } catch (InterruptedException e) {
                 throw new AssertionError(e);
             } finally {
-                loop.after(SECOND, null, false, () -> drains = false);
+                drains = false;
             }
         });
     }
