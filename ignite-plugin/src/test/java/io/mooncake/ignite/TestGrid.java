@@ -45,6 +45,8 @@ public final class TestGrid implements AutoCloseable {
         return new MooncakePluginProvider()
                 .setSecret(SECRET)
                 .setDram("16MiB")
+                // Taken at once, and given back by the collector: many nodes live in one process here.
+                .setFeedRing("2MiB")
                 .setPools(List.of(pool("tiny")))
                 .setHeartbeatMillis(200)
                 .setDrainOnStopTimeoutMillis(0)

@@ -32,9 +32,7 @@ class ClusterSimTest {
         private final SimFaults with;
 
         Bug(SafetyChecks without, SafetyChecks with, boolean damages, boolean suspects) {
-            this(
-                    new SimFaults(without, damages, suspects, false),
-                    new SimFaults(with, damages, suspects, false));
+            this(new SimFaults(without, damages, suspects, false), new SimFaults(with, damages, suspects, false));
         }
 
         Bug(SimFaults without, SimFaults with) {

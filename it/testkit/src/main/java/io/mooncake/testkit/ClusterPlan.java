@@ -90,6 +90,8 @@ record ClusterPlan(
 
     private MooncakePluginProvider common() {
         return new MooncakePluginProvider()
+                // Taken at once, and given back by the collector: many nodes live in one process.
+                .setFeedRing("2MiB")
                 // A node that is killed gives nothing to others first.
                 .setDrainOnStopTimeoutMillis(0)
                 .setPortFrom(firstPort + ENGINES)

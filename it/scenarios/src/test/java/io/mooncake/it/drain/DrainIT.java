@@ -37,11 +37,14 @@ class DrainIT {
             Mooncake client = Mooncake.of(cluster.client(new IgniteConfiguration()
                     .setPluginProviders(
                             new MooncakePluginProvider().setRole(Role.OBSERVER).setSecret(cluster.secret()))));
-            MooncakeCluster.await(
-                    "two members", () -> client.storeNodes().size() == 2);
+            MooncakeCluster.await("two members", () -> client.storeNodes().size() == 2);
             int[] prompt = SeededBlocks.prompt(5, WHOLE + 1);
-            assertThat(run(client, prompt, from, context -> SeededBlocks.store(
-                            context.pool(), context.route().tokens())))
+            assertThat(run(
+                            client,
+                            prompt,
+                            from,
+                            context -> SeededBlocks.store(
+                                    context.pool(), context.route().tokens())))
                     .isEqualTo(BLOCKS);
             awaitSoleHolder(client, prompt, from);
 

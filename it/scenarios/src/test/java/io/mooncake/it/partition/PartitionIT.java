@@ -133,9 +133,9 @@ class PartitionIT {
             nodes.set(i, launch(i));
         }
         PoolProcesses.awaitTogether(nodes);
-        MooncakeCluster.await("the last to know what the first has", () -> nodes.get(3)
-                .holders(0, LENGTH)
-                .contains(nodes.get(0).id()));
+        MooncakeCluster.await(
+                "the last to know what the first has",
+                () -> nodes.get(3).holders(0, LENGTH).contains(nodes.get(0).id()));
         assertThat(nodes.get(3).take(0, LENGTH)).containsExactly(WHOLE, WHOLE);
     }
 
@@ -158,8 +158,7 @@ class PartitionIT {
     }
 
     private static void awaitHolders(Node at, int seed, Set<UUID> expected) {
-        MooncakeCluster.await(
-                at.name() + " to know the holders of " + seed,
-                () -> at.holders(seed, LENGTH).equals(new TreeSet<>(expected)));
+        MooncakeCluster.await(at.name() + " to know the holders of " + seed, () -> at.holders(seed, LENGTH)
+                .equals(new TreeSet<>(expected)));
     }
 }
