@@ -2,6 +2,7 @@
 package io.mooncake.benchmarks.index;
 
 import io.mooncake.benchmarks.transfer.ChildProcess;
+import io.mooncake.benchmarks.transfer.JavaCommand;
 import io.mooncake.examples.cli.Home;
 import io.mooncake.ignite.feed.EventCursor;
 import io.mooncake.ignite.feed.FeedService;
@@ -11,7 +12,6 @@ import io.mooncake.ignite.index.PoolIndex;
 import io.mooncake.transfer.PeerAddress;
 import io.mooncake.transfer.TransferEngine;
 import io.mooncake.transfer.TransferEngineConfig;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -54,18 +54,7 @@ final class FeedPair implements AutoCloseable {
     static ChildProcess startOwner() {
         return ChildProcess.start(
                 "feed-owner",
-                List.of(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "@" + Home.folder("jvm.args"),
-                        "-Xms512m",
-                        "-Xmx512m",
-                        "-XX:MaxDirectMemorySize=1g",
-                        "-Dmooncake.home=" + Home.root(),
-                        "-Dlogback.configurationFile=logback-file.xml",
-                        "-Dmooncake.log.file=" + Home.folder("target/bench/logs/feed-owner.log"),
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        FeedOwnerMain.class.getName()),
+                JavaCommand.of("feed-owner", "512m", "1g", List.of(), FeedOwnerMain.class, List.of()),
                 Map.of(),
                 Home.folder("target/bench/logs/feed-owner.err"));
     }

@@ -2,6 +2,7 @@
 package io.mooncake.benchmarks.pool;
 
 import io.mooncake.benchmarks.transfer.ChildProcess;
+import io.mooncake.benchmarks.transfer.JavaCommand;
 import io.mooncake.examples.cli.Home;
 import io.mooncake.examples.cli.Refusal;
 import io.mooncake.examples.cli.Terminal;
@@ -185,23 +186,17 @@ final class PoolField implements AutoCloseable {
         String name = "pool-" + transport + "-" + role;
         return start(
                 name,
-                List.of(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "@" + Home.folder("jvm.args"),
-                        "-Xms512m",
-                        "-Xmx512m",
-                        "-XX:MaxDirectMemorySize=1g",
-                        "-Dmooncake.home=" + Home.root(),
-                        "-DIGNITE_NO_ASCII=true",
-                        "-Dlogback.configurationFile=logback-file.xml",
-                        "-Dmooncake.log.file=" + Home.folder("target/bench/logs/" + name + ".log"),
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        PoolNodeMain.class.getName(),
-                        role,
-                        transport,
-                        String.valueOf(CLUSTER_PORTS.get(transport)),
-                        Integer.toString(REDIS_PORT)),
+                JavaCommand.of(
+                        name,
+                        "512m",
+                        "1g",
+                        List.of("-DIGNITE_NO_ASCII=true"),
+                        PoolNodeMain.class,
+                        List.of(
+                                role,
+                                transport,
+                                String.valueOf(CLUSTER_PORTS.get(transport)),
+                                Integer.toString(REDIS_PORT))),
                 Map.of());
     }
 

@@ -9,7 +9,6 @@ import io.mooncake.examples.report.BenchmarkReport;
 import io.mooncake.examples.report.BenchmarkResult;
 import io.mooncake.examples.report.Samples;
 import io.mooncake.transfer.ignite.TransferCommunicationSpi;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -121,24 +120,17 @@ public final class MessagesBench implements Bench {
         String name = "messages-" + mode + "-" + index;
         ChildProcess child = ChildProcess.start(
                 name,
-                List.of(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "@" + Home.folder("jvm.args"),
-                        "-Xms384m",
-                        "-Xmx384m",
-                        "-XX:MaxDirectMemorySize=512m",
-                        "-Dmooncake.home=" + Home.root(),
-                        "-DIGNITE_QUIET=false",
-                        "-DIGNITE_NO_ASCII=true",
-                        "-Dlogback.configurationFile=logback-file.xml",
-                        "-Dmooncake.log.file=" + Home.folder("target/bench/logs/" + name + ".log"),
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        MessagesNodeMain.class.getName(),
-                        mode.name(),
-                        Integer.toString(index),
-                        Integer.toString(FIRST_DISCOVERY_PORT + 20 * mode.ordinal()),
-                        Integer.toString(FIRST_COMMUNICATION_PORT + 20 * mode.ordinal())),
+                JavaCommand.of(
+                        name,
+                        "384m",
+                        "512m",
+                        List.of("-DIGNITE_QUIET=false", "-DIGNITE_NO_ASCII=true"),
+                        MessagesNodeMain.class,
+                        List.of(
+                                mode.name(),
+                                Integer.toString(index),
+                                Integer.toString(FIRST_DISCOVERY_PORT + 20 * mode.ordinal()),
+                                Integer.toString(FIRST_COMMUNICATION_PORT + 20 * mode.ordinal()))),
                 Map.of(),
                 Home.folder("target/bench/logs/" + name + ".err"));
         children.add(child);
